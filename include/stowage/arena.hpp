@@ -1,0 +1,298 @@
+#pragma once
+
+#include <stowage/backend/concept.hpp>
+#include <stowage/plan.hpp>
+#include <stowage/segments.hpp>
+
+#include <array>
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+namespace stowage {
+
+/// Where the fields of an arena lie.
+enum class placement : unsigned char {
+  slab,    ///< all in one allocation, in slab order
+  separate ///< each in an allocation of its own
+};
+
+/// How an arena is made. `stream` orders what construction does on the device.
+template <class Stream> struct arena_options {
+  placement where = placement::slab;
+  Stream stream{};
+};
+
+namespace detail {
+
+[[noreturn]] inline void refuse_pass_after_release(std::string_view pass) {
+  throw usage_error("stowage: " + std::string(pass) + " was called on an arena that is released or moved from");
+}
+[[noreturn]] inline void refuse_during_capture(std::string_view what) {
+  throw usage_error("stowage: " + std::string(what) +
+                    " is not possible while the stream captures; do it before the capture begins");
+}
+
+/// Keeps a backend: a temporary by value, an lvalue by reference. Movable either way.
+template <class Backend> class backend_holder {
+public:
+  explicit backend_holder(Backend&& backend) : backend_(std::move(backend)) {}
+  explicit backend_holder(const Backend& backend) : backend_(backend) {}
+  [[nodiscard]] Backend& get() { return backend_; }
+
+private:
+  Backend backend_;
+};
+template <class Backend> class backend_holder<Backend&> {
+public:
+  explicit backend_holder(Backend& backend) : backend_(&backend) {}
+  [[nodiscard]] Backend& get() { return *backend_; }
+
+private:
+  Backend* backend_;
+};
+
+} // namespace detail
+
+/// A plan with its memory: the field list, bound. `arena->field` is the handle of a field; addresses stay the same
+/// until release(), also when the arena is moved. Made from a plan and a backend, with the types deduced:
+/// `stowage::arena arena(plan, backend);`. An lvalue backend is referred to and must outlive the arena; a temporary is
+/// taken over. Not for use from several threads at once; different arenas are independent.
+///
+/// Passes are one backend call each, use no heap, and throw usage_error on a released arena.
+template <class Fields, class Params, class Backend>
+  requires backend<std::remove_reference_t<Backend>>
+class arena {
+public:
+  using plan_type = stowage::plan<Fields, Params>;
+  using backend_type = std::remove_reference_t<Backend>;
+  using stream_type = typename backend_type::stream_type;
+  using options_type = arena_options<stream_type>;
+
+  /// All or nothing: when an allocation or the first clearing fails, what was allocated is given back before the
+  /// error leaves. Throws what the backend throws, and usage_error while the stream captures.
+  template <class Given>
+    requires std::constructible_from<detail::backend_holder<Backend>, Given>
+  arena(const plan_type& plan, Given&& backend, options_type options = {})
+      : plan_(plan), backend_(std::forward<Given>(backend)), placement_(options.where) {
+    if constexpr (capturing_backend<backend_type>) {
+      if (backend_.get().is_capturing(options.stream)) detail::refuse_during_capture("making an arena");
+    }
+    try {
+      allocate();
+      bind();
+      zero_at_construction(options.stream);
+    } catch (...) {
+      static_cast<void>(deallocate());
+      throw;
+    }
+  }
+
+  arena(arena&& other) noexcept
+      : plan_(other.plan_), backend_(std::move(other.backend_)), placement_(other.placement_),
+        fields_(std::exchange(other.fields_, Fields{})), slab_(std::exchange(other.slab_, nullptr)),
+        addresses_(std::exchange(other.addresses_, {})), released_(std::exchange(other.released_, true)) {}
+
+  arena& operator=(arena&& other) noexcept {
+    if (this != &other) {
+      static_cast<void>(release());
+      plan_ = other.plan_;
+      backend_ = std::move(other.backend_);
+      placement_ = other.placement_;
+      fields_ = std::exchange(other.fields_, Fields{});
+      slab_ = std::exchange(other.slab_, nullptr);
+      addresses_ = std::exchange(other.addresses_, {});
+      released_ = std::exchange(other.released_, true);
+    }
+    return *this;
+  }
+  arena(const arena&) = delete;
+  arena& operator=(const arena&) = delete;
+
+  ~arena() { static_cast<void>(release()); }
+
+  /// The field list. After release every handle in it is null.
+  [[nodiscard]] Fields* operator->() { return &fields_; }
+  [[nodiscard]] const Fields* operator->() const { return &fields_; }
+  [[nodiscard]] Fields& fields() { return fields_; }
+  [[nodiscard]] const Fields& fields() const { return fields_; }
+
+  [[nodiscard]] const plan_type& plan() const { return plan_; }
+  [[nodiscard]] const Params& params() const { return plan_.params(); }
+  [[nodiscard]] backend_type& backend() { return backend_.get(); }
+  /// Start of the slab; null for separate placement, for an arena without bytes, and after release.
+  [[nodiscard]] std::byte* slab() const { return slab_; }
+  [[nodiscard]] bool released() const { return released_; }
+  /// Address of a field by its number in declaration order; null where it takes no memory.
+  [[nodiscard]] std::byte* address(std::size_t field) const {
+    if (field >= plan_type::field_count) detail::field_index_out_of_range(field, plan_type::field_count);
+    return addresses_[field];
+  }
+
+  /// Clears every field with a row or full policy, whole.
+  void zero_all(stream_type stream = {}) {
+    require_memory("zero_all");
+    segments<plan_type::most_row_segments> pass;
+    if (placement_ == placement::slab) {
+      // Slab order puts them first: one range.
+      pass.add(slab_, plan_.zeroed_slab_bytes(), 0, true, true, true);
+    } else {
+      add_fields(pass, zeroed_fields{});
+    }
+    run(stream, pass);
+  }
+
+  /// Clears the row fields as far as `count` tokens reach (ceil16 rows as far as ceil16(count)), and the full fields
+  /// whole. Counts above the capacity clear everything; zero tokens clear only the full fields.
+  void zero_rows(stream_type stream, tokens count) {
+    require_memory("zero_rows");
+    segments<plan_type::most_row_segments> pass;
+    add_rows(pass, 0, count.value, true);
+    run(stream, pass);
+  }
+
+  /// Clears what the tokens [first, last) reach of the row fields: the tail between the tokens of a batch and its
+  /// bucket. Rows that the first tokens own stay (with alternatives: what they own in any of them), so clearing
+  /// [0, first) and [first, last) clears [0, last). Full fields are left alone.
+  void zero_rows(stream_type stream, tokens first, tokens last) {
+    require_memory("zero_rows");
+    // A live prefix can cut each range in two.
+    segments<2 * plan_type::most_row_segments> pass;
+    add_rows(pass, first.value, last.value, false);
+    run(stream, pass);
+  }
+
+  /// Clears every field that carries tag<Tag>, whole, whatever its policy.
+  template <class Tag> void zero_tagged(stream_type stream = {}) {
+    require_memory("zero_tagged");
+    segments<plan_type::field_count> pass;
+    add_fields(pass, tagged_fields<Tag>{});
+    run(stream, pass);
+  }
+
+  /// Gives all memory back. Never throws; goes on after a failure and returns the first one, with the field's name
+  /// ("slab" for the one allocation). A second call does nothing and reports success.
+  status release() noexcept {
+    if (released_) return {};
+    released_ = true;
+    detail::visit_leaves<0>(fields_, clear_handle{});
+    return deallocate();
+  }
+
+private:
+  template <std::size_t Capacity> using segments = detail::segment_list<Capacity>;
+
+  struct clear_handle {
+    template <std::size_t, class Handle> constexpr void operator()(Handle& handle) const { handle = {}; }
+  };
+
+  struct field_binder {
+    const arena& self;
+    template <std::size_t Field, class Buffer> void operator()(Buffer& buffer) const {
+      if (self.addresses_[Field] == nullptr) return;
+      std::array<detail::placed_node, Buffer::definition::content_type::nodes> nodes;
+      self.plan_.place_field(Field, nodes.data());
+      const detail::placed_node* node = nodes.data();
+      Buffer::definition::content_type::bind(buffer, node, self.addresses_[Field]);
+    }
+  };
+
+  // Which fields a pass over whole fields takes.
+  struct zeroed_fields {
+    template <class Definition> static constexpr bool take = Definition::policy::cleared_by_zero_all;
+  };
+  struct fields_zeroed_at_construction {
+    template <class Definition> static constexpr bool take = Definition::cleared_at_construction;
+  };
+  template <class Tag> struct tagged_fields {
+    template <class Definition> static constexpr bool take = Definition::template has_tag<Tag>;
+  };
+
+  void require_memory(std::string_view pass) const {
+    if (released_) detail::refuse_pass_after_release(pass);
+  }
+
+  void allocate() {
+    if (placement_ == placement::slab) {
+      if (plan_.slab_bytes() == 0) return;
+      slab_ = static_cast<std::byte*>(backend_.get().allocate(plan_.slab_bytes(), plan_.slab_alignment()));
+      for (std::size_t field = 0; field < plan_type::field_count; ++field) {
+        if (plan_.bytes(field) != 0) addresses_[field] = slab_ + plan_.offset(field);
+      }
+    } else {
+      for (std::size_t field = 0; field < plan_type::field_count; ++field) {
+        const field_layout& layout = plan_.layout(field);
+        if (layout.bytes == 0) continue;
+        addresses_[field] = static_cast<std::byte*>(backend_.get().allocate(layout.bytes, layout.alignment));
+      }
+    }
+  }
+
+  status deallocate() noexcept {
+    status first_failure;
+    if (slab_ != nullptr) {
+      first_failure.merge(backend_.get().deallocate(slab_, plan_.slab_bytes(), plan_.slab_alignment()), "slab");
+    } else if (placement_ == placement::separate) {
+      for (std::size_t field = plan_type::field_count; field-- != 0;) {
+        if (addresses_[field] == nullptr) continue;
+        const field_layout& layout = plan_.layout(field);
+        first_failure.merge(backend_.get().deallocate(addresses_[field], layout.bytes, layout.alignment),
+                            plan_type::name(field));
+      }
+    }
+    slab_ = nullptr;
+    addresses_ = {};
+    return first_failure;
+  }
+
+  void bind() {
+    detail::visit_leaves<0>(fields_, field_binder{*this});
+  }
+
+  void zero_at_construction(stream_type stream) {
+    segments<plan_type::field_count> pass;
+    add_fields(pass, fields_zeroed_at_construction{});
+    run(stream, pass);
+    if (!pass.view().empty()) backend_.get().synchronize(stream);
+  }
+
+  /// Adds whole fields, chosen by their definition, in slab order.
+  template <class Pass, class Choice> void add_fields(Pass& pass, Choice) const {
+    constexpr auto chosen = []<class... Types>(detail::type_list<Types...>) {
+      return std::array<bool, plan_type::field_count>{Choice::template take<typename Types::definition>...};
+    }(typename plan_type::field_types{});
+    for (const std::size_t field : detail::slab_order<Fields, Params>) {
+      if (!chosen[field] || addresses_[field] == nullptr) continue;
+      const field_layout& layout = plan_.layout(field);
+      pass.add(addresses_[field], layout.bytes, layout.position, true, true, slab_ != nullptr);
+    }
+  }
+
+  template <class Pass> void add_rows(Pass& pass, std::size_t first, std::size_t last, bool with_full) const {
+    plan_.visit_row_pass(first, last, with_full, [&](std::size_t field, std::size_t begin, std::size_t end) {
+      const field_layout& layout = plan_.layout(field);
+      pass.add(addresses_[field] + begin, end - begin, layout.position, begin == 0, end == layout.bytes,
+               slab_ != nullptr);
+    });
+  }
+
+  template <class Pass> void run(stream_type stream, const Pass& pass) {
+    if (!pass.view().empty()) backend_.get().zero(stream, pass.view());
+  }
+
+  plan_type plan_;
+  detail::backend_holder<Backend> backend_;
+  placement placement_;
+  Fields fields_{};
+  std::byte* slab_ = nullptr;
+  std::array<std::byte*, plan_type::field_count> addresses_{};
+  bool released_ = false;
+};
+
+template <class Fields, class Params, class Backend>
+arena(const plan<Fields, Params>&, Backend&&,
+      arena_options<typename std::remove_reference_t<Backend>::stream_type> = {}) -> arena<Fields, Params, Backend>;
+
+} // namespace stowage

@@ -1,0 +1,73 @@
+#pragma once
+
+#include <stowage/detail/cold.hpp>
+#include <stowage/error.hpp>
+#include <stowage/text.hpp>
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace stowage {
+
+/// Why a formula has no value.
+enum class fault_kind : unsigned char {
+  none,
+  overflow,         ///< the result does not fit in std::size_t
+  below_zero,       ///< a difference would be negative
+  division_by_zero, ///< a divisor is zero
+  negative_input,   ///< a signed member of the params struct is negative
+  above_limit,      ///< a member in at_most is larger than its limit
+  partial_block     ///< a row of a block element is not a whole number of blocks
+};
+
+/// The first thing that went wrong in an evaluation, with its operands.
+struct fault {
+  fault_kind kind = fault_kind::none;
+  /// The operator of `left operation right`.
+  char operation = ' ';
+  std::size_t left = 0;
+  std::size_t right = 0;
+  /// The input for negative_input, whose magnitude is `left`, and for above_limit, where `left` is above `right`.
+  std::string_view input;
+};
+
+namespace detail {
+
+constexpr std::string_view explanation(fault_kind kind) {
+  switch (kind) {
+    case fault_kind::overflow: return " does not fit in 64 bits";
+    case fault_kind::below_zero: return " is below zero";
+    case fault_kind::division_by_zero: return " divides by zero";
+    case fault_kind::partial_block: return " leaves part of a block in each row: pad the row to whole blocks";
+    case fault_kind::none:
+    case fault_kind::negative_input:
+    case fault_kind::above_limit: break;
+  }
+  return "";
+}
+
+/// "stowage: field 'logits': 8 * 4 does not fit in 64 bits, in bf16 [M, vocab]; what to do".
+STOWAGE_COLD inline std::string describe(const fault& what, std::string_view field, std::string_view formula) {
+  std::string text = "stowage: ";
+  if (!field.empty()) text.append("field '").append(field).append("': ");
+  if (what.kind == fault_kind::negative_input) {
+    text.append("input ").append(what.input).append(" = -").append(std::to_string(what.left)).append(" is negative");
+  } else if (what.kind == fault_kind::above_limit) {
+    text.append("input ").append(what.input).append(" = ").append(std::to_string(what.left));
+    text.append(" is above its limit of ").append(std::to_string(what.right));
+  } else {
+    text.append(std::to_string(what.left)).append(1, ' ').append(1, what.operation).append(1, ' ');
+    text.append(std::to_string(what.right)).append(explanation(what.kind));
+  }
+  if (!formula.empty()) text.append(", in ").append(formula);
+  return text.append("; check the values in the params struct");
+}
+
+[[noreturn]] STOWAGE_COLD inline void throw_size_error(const fault& what, std::string_view field,
+                                                       std::string_view formula) {
+  throw size_error(describe(what, field, formula));
+}
+
+} // namespace detail
+} // namespace stowage

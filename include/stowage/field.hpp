@@ -1,0 +1,202 @@
+#pragma once
+
+#include <stowage/detail/checked.hpp>
+#include <stowage/formula.hpp>
+#include <stowage/program.hpp>
+#include <stowage/traits/align.hpp>
+#include <stowage/traits/zero.hpp>
+
+#include <array>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <type_traits>
+
+namespace stowage {
+
+/// What a field or a part carries after element and shape. A trait is a struct with
+///   using stowage_trait = void;
+/// and the hooks that it needs, as static members (each is looked up by name, so traits do not know each other):
+///   name, slab_group, cleared_by_zero_all, in_row_pass   a zero policy (traits/zero.hpp)
+///   presence_condition       a condition: the field is absent where it does not hold
+///   start_alignment          bytes
+///   minimum_bytes            bytes, of a present field
+///   absent_bytes             bytes, of an absent field
+///   tag_type                 a tag of the user's
+///   cleared_at_construction  true
+///   element_offset           a formula, elements: where a part starts in its region list
+template <class Type>
+concept trait = requires { typename Type::stowage_trait; };
+
+template <class Type>
+concept zero_policy = trait<Type> && requires {
+  { Type::slab_group } -> std::convertible_to<std::size_t>;
+  { Type::cleared_by_zero_all } -> std::convertible_to<bool>;
+  { Type::in_row_pass } -> std::convertible_to<row_pass>;
+};
+
+/// What a field holds: a tensor, a region list or alternatives.
+template <class Type>
+concept content = requires { typename Type::stowage_content; };
+
+namespace detail {
+
+enum class content_kind : unsigned char { tensor, regions, alternatives };
+
+/// One node of what a field holds: the content of the field or of a part, with what its traits say. The nodes of the
+/// parts follow (prefix order). A field list is a table of these, and plain functions do the rest (layout.hpp).
+template <class Params> struct content_node {
+  content_kind kind = content_kind::tensor;
+  /// Nodes of this content, itself included, and parts or alternatives directly in it.
+  std::uint32_t length = 1;
+  std::uint32_t children = 0;
+  /// Start alignment within its region list; bytes.
+  std::size_t alignment = 1;
+  /// Floor of a present node and what an absent one keeps; bytes.
+  std::size_t minimum_bytes = 0;
+  std::size_t absent_bytes = 0;
+  /// Conditions, one behind the other; all must hold.
+  const instruction<Params>* presence = nullptr;
+  std::uint32_t conditions = 0;
+  /// Explicit start in its region list, in elements; null: behind its predecessor.
+  const instruction<Params>* start = nullptr;
+  // Of a tensor:
+  const instruction<Params>* extents = nullptr;
+  std::uint32_t rank = 0;
+  std::size_t elements_per_block = 1;
+  std::size_t block_bytes = 1;
+  std::string_view element;
+  /// Of a part.
+  std::string_view name;
+};
+
+template <class Type>
+concept presence_trait = requires { Type::presence_condition; };
+
+struct no_policy {
+  static constexpr std::string_view name = "none";
+  static constexpr std::size_t slab_group = 0;
+  static constexpr bool cleared_by_zero_all = false;
+  static constexpr row_pass in_row_pass = row_pass::nothing;
+};
+
+template <class... Traits> struct find_policy {
+  using type = no_policy;
+};
+template <class First, class... Rest> struct find_policy<First, Rest...> {
+  using type = typename find_policy<Rest...>::type;
+};
+template <zero_policy First, class... Rest> struct find_policy<First, Rest...> {
+  using type = First;
+};
+
+} // namespace detail
+
+namespace detail {
+
+// What one trait says, or what stands where it says nothing. Functions of the trait alone, shared by all fields.
+
+template <class Trait> consteval std::size_t start_alignment_of() {
+  if constexpr (requires { Trait::start_alignment; }) return Trait::start_alignment;
+  return 0;
+}
+template <class Trait> consteval std::size_t minimum_bytes_of() {
+  if constexpr (requires { Trait::minimum_bytes; }) return Trait::minimum_bytes;
+  return 0;
+}
+template <class Trait> consteval std::size_t absent_bytes_of() {
+  if constexpr (requires { Trait::absent_bytes; }) return Trait::absent_bytes;
+  return 0;
+}
+template <class Trait> consteval bool cleared_at_construction_of() {
+  return requires { Trait::cleared_at_construction; };
+}
+template <class Trait, class Params>
+inline constexpr auto program_of_start = compile<Params>(Trait::element_offset);
+template <class Trait> consteval bool explicitly_placed_by() { return requires { Trait::element_offset; }; }
+template <class Trait, class Tag> consteval bool tags_with() {
+  if constexpr (requires { typename Trait::tag_type; }) return std::same_as<typename Trait::tag_type, Tag>;
+  return false;
+}
+template <class Trait> consteval std::uint32_t condition_length() {
+  if constexpr (presence_trait<Trait>) return std::remove_cvref_t<decltype(Trait::presence_condition)>::length;
+  return 0;
+}
+template <class Trait, class Params> constexpr void emit_condition(instruction<Params>*& out) {
+  if constexpr (presence_trait<Trait>) Trait::presence_condition.emit(out);
+}
+template <class Trait, class Params> constexpr const instruction<Params>* start_of() {
+  if constexpr (explicitly_placed_by<Trait>()) {
+    return program_of_start<Trait, Params>.data();
+  } else {
+    return nullptr;
+  }
+}
+
+/// The conditions of all traits, one behind the other.
+template <class Params, class... Traits>
+inline constexpr auto program_of_conditions = [] {
+  std::array<instruction<Params>, (std::size_t{0} + ... + condition_length<Traits>())> program{};
+  instruction<Params>* out = program.data();
+  (emit_condition<Traits>(out), ...);
+  return program;
+}();
+
+template <class... Numbers> consteval std::size_t largest_of(Numbers... numbers) {
+  std::size_t largest = 0;
+  ((largest = numbers > largest ? numbers : largest), ...);
+  return largest;
+}
+
+} // namespace detail
+
+/// A content with its traits: everything the library knows of a field or part, all of it static.
+template <content Content, class... Traits> struct field_definition {
+  using content_type = Content;
+  using policy = typename detail::find_policy<Traits...>::type;
+
+  static constexpr bool token_major = Content::token_major;
+  static constexpr bool cleared_at_construction = (false || ... || detail::cleared_at_construction_of<Traits>());
+  static constexpr bool has_condition = (false || ... || detail::presence_trait<Traits>);
+  static constexpr bool explicitly_placed = (false || ... || detail::explicitly_placed_by<Traits>());
+  template <class Tag> static constexpr bool has_tag = (false || ... || detail::tags_with<Traits, Tag>());
+
+  /// Of align<N>, 0 without; bytes.
+  static constexpr std::size_t explicit_alignment = detail::largest_of(detail::start_alignment_of<Traits>()...);
+  static_assert(explicit_alignment == 0 || explicit_alignment >= Content::alignment,
+                "stowage: align<N> is smaller than the alignment of the element type; use a larger N");
+  /// Bytes: that of align<N>, else the content's own, but not less than `by_default`.
+  static constexpr std::size_t alignment(std::size_t by_default) {
+    if (explicit_alignment != 0) return explicit_alignment;
+    return by_default > Content::alignment ? by_default : Content::alignment;
+  }
+
+  /// Bytes that a present field has at least.
+  static constexpr std::size_t minimum_bytes = detail::largest_of(detail::minimum_bytes_of<Traits>()...);
+  /// Bytes that an absent field keeps.
+  static constexpr std::size_t absent_bytes = detail::largest_of(detail::absent_bytes_of<Traits>()...);
+
+  /// Writes the nodes of the content, the first one with what the traits say, and moves `out` behind them.
+  template <class Params>
+  static constexpr void emit(detail::content_node<Params>*& out, std::string_view name, std::size_t by_default) {
+    detail::content_node<Params>& node = *out;
+    Content::emit(out);
+    node.name = name;
+    node.alignment = alignment(by_default);
+    node.minimum_bytes = minimum_bytes;
+    node.absent_bytes = absent_bytes;
+    if constexpr (has_condition) {
+      node.presence = detail::program_of_conditions<Params, Traits...>.data();
+      node.conditions = (std::uint32_t{0} + ... + (detail::presence_trait<Traits> ? 1U : 0U));
+    }
+    if constexpr (explicitly_placed) ((node.start = first_of(node.start, detail::start_of<Traits, Params>())), ...);
+  }
+
+private:
+  template <class Pointer> static constexpr Pointer first_of(Pointer one, Pointer other) {
+    return one != nullptr ? one : other;
+  }
+};
+
+} // namespace stowage

@@ -1,0 +1,369 @@
+#pragma once
+
+#include <stowage/count.hpp>
+#include <stowage/program.hpp>
+#include <stowage/text.hpp>
+
+#include <array>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+// Every formula is a pure aggregate without constructors or base classes: a structural type that nvcc can write out
+// as a template argument. Each has
+//   length                   instructions of its program
+//   uses_tokens              a token count takes part in it
+//   grows_with_tokens        it has a value for every smaller token count, and never a larger one
+//   emit<Params>(out)        writes its program and moves `out` behind it
+
+namespace stowage {
+
+/// A symbolic size expression: what dim, c, + - * /, cdiv, pad, min, max and choose make.
+template <class Type>
+concept formula = requires { typename std::remove_cvref_t<Type>::stowage_formula; };
+
+/// A symbolic yes or no: comparisons of formulas, && || !.
+template <class Type>
+concept condition = requires { typename std::remove_cvref_t<Type>::stowage_condition; };
+
+namespace detail {
+
+template <class Type> struct member_pointer {};
+template <class Class, class Value> struct member_pointer<Value Class::*> {
+  using class_type = Class;
+  using value_type = std::remove_cv_t<Value>;
+};
+template <class Class, class Value> struct member_pointer<Value (Class::*)() const> {
+  using class_type = Class;
+  using value_type = std::remove_cvref_t<Value>;
+};
+template <class Class, class Value> struct member_pointer<Value (Class::*)() const noexcept>
+    : member_pointer<Value (Class::*)() const> {};
+
+template <class Type>
+concept readable_as_size = std::integral<Type> || std::is_enum_v<Type> || is_count<Type>;
+
+/// Stands for the params struct of a program that is only printed.
+struct no_params {};
+
+template <class Params, auto Member> constexpr reading read_member(const Params& params) {
+  static_assert(std::is_base_of_v<typename member_pointer<decltype(Member)>::class_type, Params>,
+                "stowage: a formula reads another params struct than the one the plan is made for");
+  using value_type = typename member_pointer<decltype(Member)>::value_type;
+  const value_type value = [&] {
+    if constexpr (std::is_member_function_pointer_v<decltype(Member)>) {
+      return (params.*Member)();
+    } else {
+      return params.*Member;
+    }
+  }();
+  if constexpr (is_count<value_type>) {
+    return {value.value, false};
+  } else if constexpr (std::signed_integral<value_type>) {
+    if (value < 0) return {std::size_t{0} - static_cast<std::size_t>(value), true};
+    return {static_cast<std::size_t>(value), false};
+  } else {
+    return {static_cast<std::size_t>(value), false};
+  }
+}
+
+/// The signature ends in "... Value = &params::hidden]".
+template <auto Member> inline constexpr std::string_view member_pointer_name = last_identifier(value_signature<Member>());
+
+} // namespace detail
+
+/// A member that a formula can read: a data member or a const member function without arguments, of an integer,
+/// enumeration, bool or count type.
+template <auto Member>
+concept dimension_member = detail::readable_as_size<typename detail::member_pointer<decltype(Member)>::value_type>;
+
+/// Reads one member of the params struct: `inline constexpr dim<&params::hidden> hidden{};`. A name in braces
+/// (at most 23 characters) is printed in place of the member's: `dim<&params::max_batch_tokens> M{"M"}`. Over a bool
+/// it is a condition too.
+template <auto Member>
+  requires dimension_member<Member>
+struct dim {
+  using stowage_formula = void;
+  using value_type = typename detail::member_pointer<decltype(Member)>::value_type;
+  static constexpr std::uint32_t length = 1;
+  static constexpr bool uses_tokens = std::same_as<value_type, tokens>;
+  static constexpr bool grows_with_tokens = true;
+
+  char symbol[24]{};
+
+  template <class Params> constexpr void emit(detail::instruction<Params>*& out) const {
+    out->code = opcode::input;
+    out->uses_tokens = uses_tokens;
+    if constexpr (!std::same_as<Params, detail::no_params>) out->read = &detail::read_member<Params, Member>;
+    out->name = detail::member_pointer_name<Member>;
+    for (std::size_t index = 0; index < sizeof(symbol); ++index) out->symbol[index] = symbol[index];
+    ++out;
+  }
+};
+
+/// A number in a formula. Integers next to a formula become one: `2 * hidden`.
+struct constant {
+  using stowage_formula = void;
+  static constexpr std::uint32_t length = 1;
+  static constexpr bool uses_tokens = false;
+  static constexpr bool grows_with_tokens = true;
+
+  std::size_t value;
+
+  template <class Params> constexpr void emit(detail::instruction<Params>*& out) const { (out++)->value = value; }
+};
+
+/// A constant where the language would read a plain number as something else: `cdiv(c<64>, c<16>)`.
+template <std::size_t Value> inline constexpr constant c{Value};
+
+namespace detail {
+
+template <class Params, class Formula> constexpr auto compile(const Formula& formula) {
+  std::array<instruction<Params>, Formula::length> program{};
+  instruction<Params>* out = program.data();
+  formula.emit(out);
+  return program;
+}
+
+template <class Params, class Definition>
+inline constexpr auto program_of_definition = compile<Params>(Definition::formula);
+
+} // namespace detail
+
+/// Gives a formula a name of its own: `Definition::formula` is what it is, `Definition::name` how it is printed. Keeps
+/// the text of shapes and the names of types short: `inline constexpr derived<qkv_width_definition> qkv_width{};`.
+template <class Definition>
+  requires formula<decltype(Definition::formula)>
+struct derived {
+  using stowage_formula = void;
+  using formula_type = std::remove_cvref_t<decltype(Definition::formula)>;
+  static constexpr std::uint32_t length = 1;
+  static constexpr bool uses_tokens = formula_type::uses_tokens;
+  static constexpr bool grows_with_tokens = formula_type::grows_with_tokens;
+
+  template <class Params> constexpr void emit(detail::instruction<Params>*& out) const {
+    out->code = opcode::call;
+    out->uses_tokens = uses_tokens;
+    out->name = Definition::name;
+    if constexpr (!std::same_as<Params, detail::no_params>) {
+      out->target = detail::program_of_definition<Params, Definition>.data();
+    }
+    ++out;
+  }
+};
+
+namespace detail {
+
+template <class Type>
+concept operand = formula<Type> || (std::integral<std::remove_cvref_t<Type>> &&
+                                    !std::same_as<std::remove_cvref_t<Type>, bool>);
+
+template <class Left, class Right>
+concept operands = operand<Left> && operand<Right> && (formula<Left> || formula<Right>);
+
+/// A formula as it is; an integer as a constant. A negative number is no constant expression.
+template <operand Type> constexpr auto lift(Type value) {
+  if constexpr (formula<Type>) {
+    return value;
+  } else {
+    if constexpr (std::signed_integral<Type>) {
+      if (value < 0) throw size_error("stowage: a negative number stands in a formula");
+    }
+    return constant{static_cast<std::size_t>(value)};
+  }
+}
+template <class Type> using lifted = decltype(lift(std::declval<Type>()));
+
+/// Whether `left code right` grows with tokens. A difference has no value where it would be negative.
+template <class Left, class Right> constexpr bool grows(opcode code) {
+  if (code == opcode::subtract) return !Left::uses_tokens && !Right::uses_tokens;
+  if (code == opcode::divide || code == opcode::ceil_divide) return Left::grows_with_tokens && !Right::uses_tokens;
+  return Left::grows_with_tokens && Right::grows_with_tokens;
+}
+
+/// Writes the instruction of a node whose operands follow.
+template <class Node, class Params>
+constexpr void emit_node(instruction<Params>*& out, opcode code, std::size_t value = 0) {
+  out->code = code;
+  out->uses_tokens = Node::uses_tokens;
+  out->length = Node::length;
+  out->value = value;
+  ++out;
+}
+
+} // namespace detail
+
+/// A sum, difference, product, quotient, minimum or maximum of two formulas.
+template <opcode Code, class Left, class Right> struct binary {
+  using stowage_formula = void;
+  static constexpr std::uint32_t length = 1 + Left::length + Right::length;
+  static constexpr bool uses_tokens = Left::uses_tokens || Right::uses_tokens;
+  static constexpr bool grows_with_tokens = detail::grows<Left, Right>(Code);
+  Left left;
+  Right right;
+  template <class Params> constexpr void emit(detail::instruction<Params>*& out) const {
+    detail::emit_node<binary>(out, Code);
+    left.emit(out);
+    right.emit(out);
+  }
+};
+
+/// Rounded up to a multiple of `Multiple`.
+template <std::size_t Multiple, class Operand> struct padded {
+  using stowage_formula = void;
+  static constexpr std::uint32_t length = 1 + Operand::length;
+  static constexpr bool uses_tokens = Operand::uses_tokens;
+  static constexpr bool grows_with_tokens = Operand::grows_with_tokens;
+  Operand operand;
+  template <class Params> constexpr void emit(detail::instruction<Params>*& out) const {
+    detail::emit_node<padded>(out, opcode::round_up, Multiple);
+    operand.emit(out);
+  }
+};
+
+/// A member of the params struct that must not be larger than `Limit`.
+template <std::size_t Limit, class Operand> struct limited {
+  using stowage_formula = void;
+  static constexpr std::uint32_t length = 1 + Operand::length;
+  static constexpr bool uses_tokens = Operand::uses_tokens;
+  static constexpr bool grows_with_tokens = true;
+  Operand operand;
+  template <class Params> constexpr void emit(detail::instruction<Params>*& out) const {
+    detail::emit_node<limited>(out, opcode::at_most, Limit);
+    operand.emit(out);
+  }
+};
+
+/// `yes` where the condition holds, else `no`; the other one is not evaluated.
+template <class Condition, class Yes, class No> struct choice {
+  using stowage_formula = void;
+  static constexpr std::uint32_t length = 1 + Condition::length + Yes::length + No::length;
+  static constexpr bool uses_tokens = Condition::uses_tokens || Yes::uses_tokens || No::uses_tokens;
+  static constexpr bool grows_with_tokens =
+      !Condition::uses_tokens && Yes::grows_with_tokens && No::grows_with_tokens;
+  Condition when;
+  Yes yes;
+  No no;
+  template <class Params> constexpr void emit(detail::instruction<Params>*& out) const {
+    detail::emit_node<choice>(out, opcode::choose);
+    when.emit(out);
+    yes.emit(out);
+    no.emit(out);
+  }
+};
+
+namespace detail {
+
+template <opcode Code, class Left, class Right> constexpr auto combine(Left left, Right right) {
+  return binary<Code, lifted<Left>, lifted<Right>>{lift(left), lift(right)};
+}
+
+} // namespace detail
+
+template <class Left, class Right>
+  requires detail::operands<Left, Right>
+constexpr auto operator+(Left left, Right right) {
+  return detail::combine<opcode::add>(left, right);
+}
+
+/// Has no value where it would be negative.
+template <class Left, class Right>
+  requires detail::operands<Left, Right>
+constexpr auto operator-(Left left, Right right) {
+  return detail::combine<opcode::subtract>(left, right);
+}
+
+template <class Left, class Right>
+  requires detail::operands<Left, Right>
+constexpr auto operator*(Left left, Right right) {
+  return detail::combine<opcode::multiply>(left, right);
+}
+
+/// Rounds down.
+template <class Left, class Right>
+  requires detail::operands<Left, Right>
+constexpr auto operator/(Left left, Right right) {
+  return detail::combine<opcode::divide>(left, right);
+}
+
+/// Division that rounds up.
+template <class Left, class Right>
+  requires detail::operands<Left, Right>
+constexpr auto cdiv(Left left, Right right) {
+  return detail::combine<opcode::ceil_divide>(left, right);
+}
+
+/// Rounds a formula up to a multiple: `pad<16>(M)`, printed as ceil16(M).
+template <std::size_t Multiple, formula Operand>
+  requires(Multiple > 0)
+constexpr auto pad(Operand operand) {
+  return padded<Multiple, Operand>{operand};
+}
+
+/// The member itself, where it is at most `Limit`; above it every size that depends on it is an error that names it.
+template <std::size_t Limit, auto Member> constexpr auto at_most(dim<Member> operand) {
+  return limited<Limit, dim<Member>>{operand};
+}
+
+template <class Left, class Right>
+  requires detail::operands<Left, Right>
+constexpr auto min(Left left, Right right) {
+  return detail::combine<opcode::minimum>(left, right);
+}
+
+template <class Left, class Right>
+  requires detail::operands<Left, Right>
+constexpr auto max(Left left, Right right) {
+  return detail::combine<opcode::maximum>(left, right);
+}
+
+template <class First, class Second, class... Rest>
+  requires(sizeof...(Rest) > 0 && detail::operands<First, Second>)
+constexpr auto min(First first, Second second, Rest... rest) {
+  return stowage::min(stowage::min(first, second), rest...);
+}
+
+template <class First, class Second, class... Rest>
+  requires(sizeof...(Rest) > 0 && detail::operands<First, Second>)
+constexpr auto max(First first, Second second, Rest... rest) {
+  return stowage::max(stowage::max(first, second), rest...);
+}
+
+/// A formula or condition as text: `ceil16(M)*2`. Cut at 256 characters.
+template <class Printable>
+  requires(formula<Printable> || condition<Printable>)
+constexpr fixed_text<256> text(const Printable& printable) {
+  return write_text<256>([&](text_writer& writer) {
+    const auto program = detail::compile<detail::no_params>(printable);
+    const auto* at = program.data();
+    detail::write_program(writer, at);
+  });
+}
+
+namespace detail {
+
+[[noreturn]] STOWAGE_COLD inline void formula_has_no_value(const fault& what, std::string_view formula) {
+  throw size_error(describe(what, "", formula));
+}
+
+/// The value of a formula or condition; throws, or does not compile, where it has none.
+template <class Formula, class Params> constexpr std::size_t evaluate_now(const Formula& formula, const Params& params) {
+  fault first_fault;
+  const auto program = compile<Params>(formula);
+  const std::size_t value = evaluator<Params>{params, first_fault}.value(program.data());
+  if (first_fault.kind != fault_kind::none) formula_has_no_value(first_fault, text(formula).view());
+  return value;
+}
+
+} // namespace detail
+
+/// The value of a formula for given params. Throws size_error where it has none; in a constant expression it then
+/// does not compile.
+template <formula Formula, class Params> constexpr std::size_t evaluate(const Formula& formula, const Params& params) {
+  return detail::evaluate_now(formula, params);
+}
+
+} // namespace stowage

@@ -1,0 +1,181 @@
+#pragma once
+
+#include <stowage/detail/cold.hpp>
+#include <stowage/field.hpp>
+#include <stowage/program.hpp>
+
+#include <array>
+#include <cstddef>
+#include <string_view>
+
+// Sizes, offsets, row ranges and texts from the tables of contents. One function each for all fields.
+
+namespace stowage::detail {
+
+/// One node of a content, evaluated. Offsets count from the start of the field.
+struct placed_node {
+  std::size_t offset = 0;
+  /// 0 where the node takes no memory.
+  std::size_t bytes = 0;
+  /// Its conditions hold. A node that is not present can still keep bytes.
+  bool present = false;
+  std::array<std::size_t, 8> extents{};
+  std::string_view name;
+};
+
+/// A tensor whose leading extent counts tokens, as a row pass needs it.
+template <class Params> struct row_range {
+  /// Number of the field, and bytes from its start to the first row.
+  std::size_t field = 0;
+  std::size_t base = 0;
+  std::size_t row_bytes = 0;
+  /// Rows at the capacity.
+  std::size_t rows = 0;
+  /// The program of the leading extent.
+  const instruction<Params>* leading = nullptr;
+};
+
+template <class Params>
+constexpr bool node_is_present(const content_node<Params>& node, const evaluator<Params>& evaluate) {
+  const instruction<Params>* at = node.presence;
+  bool present = true;
+  for (std::size_t condition = 0; condition < node.conditions; ++condition) {
+    if (!present) break;
+    present = evaluate.take(at) != 0;
+  }
+  return present;
+}
+
+template <class Params>
+constexpr std::size_t bytes_of_elements(const content_node<Params>& node, std::size_t elements,
+                                        const evaluator<Params>& evaluate) {
+  return evaluate.multiply(ceil_divide(elements, node.elements_per_block), node.block_bytes);
+}
+
+/// Evaluates the content at `node`, moves `node` and `out` behind it, and returns its bytes. Nodes that take no memory
+/// keep `bytes` 0. `armed` takes the first node for present whatever its conditions say.
+template <class Params>
+STOWAGE_COLD constexpr std::size_t place_content(const content_node<Params>*& node, placed_node*& out,
+                                                 std::size_t offset, const evaluator<Params>& evaluate,
+                                                 bool armed = false) {
+  const content_node<Params>& self = *node;
+  placed_node& placed = *out;
+  placed = {};
+  placed.offset = offset;
+  placed.name = self.name;
+  placed.present = armed || node_is_present(self, evaluate);
+  if (!placed.present) {
+    for (std::uint32_t child = 1; child < self.length; ++child) out[child] = {};
+    node += self.length;
+    out += self.length;
+    return placed.bytes = self.absent_bytes;
+  }
+  ++node;
+  ++out;
+  std::size_t bytes = 0;
+  switch (self.kind) {
+    case content_kind::tensor: {
+      std::size_t elements = 1;
+      const instruction<Params>* at = self.extents;
+      for (std::uint32_t axis = 0; axis < self.rank; ++axis) {
+        placed.extents[axis] = evaluate.take(at);
+        elements = evaluate.multiply(elements, placed.extents[axis]);
+      }
+      bytes = bytes_of_elements(self, elements, evaluate);
+      break;
+    }
+    case content_kind::regions: {
+      std::size_t cursor = 0;
+      for (std::uint32_t child = 0; child < self.children; ++child) {
+        const content_node<Params>& part = *node;
+        std::size_t start = 0;
+        if (part.start != nullptr) {
+          start = bytes_of_elements(part, evaluate.value(part.start), evaluate);
+        } else {
+          start = evaluate.round_up(cursor, part.alignment);
+        }
+        const std::size_t part_bytes = place_content(node, out, evaluate.add(offset, start), evaluate);
+        if (part_bytes != 0) cursor = evaluate.add(start, part_bytes); // padding only in front of what is there
+        if (cursor > bytes) bytes = cursor;
+      }
+      break;
+    }
+    case content_kind::alternatives: {
+      for (std::uint32_t child = 0; child < self.children; ++child) {
+        const std::size_t alternative_bytes = place_content(node, out, offset, evaluate);
+        if (alternative_bytes > bytes) bytes = alternative_bytes;
+      }
+      break;
+    }
+  }
+  if (bytes < self.minimum_bytes) bytes = self.minimum_bytes;
+  return placed.bytes = bytes;
+}
+
+/// Adds the row ranges of a placed field whose contents are all token-major. Records a fault where rows are not whole
+/// blocks.
+template <class Params, class Add>
+STOWAGE_COLD constexpr void collect_row_ranges(const content_node<Params>* nodes, const placed_node* placed,
+                                               std::size_t field, const evaluator<Params>& evaluate, const Add& add) {
+  for (std::uint32_t index = 0; index < nodes->length; ++index) {
+    const content_node<Params>& node = nodes[index];
+    if (node.kind != content_kind::tensor || !placed[index].present || placed[index].bytes == 0) continue;
+    std::size_t elements = 1;
+    for (std::uint32_t axis = 1; axis < node.rank; ++axis) {
+      elements = evaluate.multiply(elements, placed[index].extents[axis]);
+    }
+    if (elements % node.elements_per_block != 0) {
+      evaluate.fail({fault_kind::partial_block, '%', elements, node.elements_per_block, {}});
+    }
+    add(row_range<Params>{field, placed[index].offset, bytes_of_elements(node, elements, evaluate), placed[index].extents[0],
+                node.extents});
+  }
+}
+
+/// Writes what a content holds: `bf16`, or `regions` and `alternatives`.
+template <class Params>
+STOWAGE_COLD constexpr void write_element(text_writer& writer, const content_node<Params>& node) {
+  switch (node.kind) {
+    case content_kind::tensor: writer << node.element; return;
+    case content_kind::regions: writer << "regions"; return;
+    case content_kind::alternatives: writer << "alternatives"; return;
+  }
+}
+
+/// Writes the extents of a content and moves `node` behind it: `[ceil16(M), 2*hidden]`; for regions
+/// `{keys bf16 [M, width], values bf16 [M, width]}`; for alternatives `(bf16 [M, width] | f32 [M])`.
+template <class Params>
+STOWAGE_COLD constexpr void write_shape(text_writer& writer, const content_node<Params>*& node) {
+  const content_node<Params>& self = *node++;
+  if (self.kind == content_kind::tensor) {
+    writer << '[';
+    const instruction<Params>* at = self.extents;
+    for (std::uint32_t axis = 0; axis < self.rank; ++axis) {
+      writer << (axis == 0 ? "" : ", ");
+      write_program(writer, at);
+    }
+    writer << ']';
+    return;
+  }
+  const bool regions = self.kind == content_kind::regions;
+  writer << (regions ? '{' : '(');
+  for (std::uint32_t child = 0; child < self.children; ++child) {
+    if (child != 0) writer << (regions ? ", " : " | ");
+    if (regions) writer << node->name << ' ';
+    if (node->kind == content_kind::tensor) writer << node->element << ' ';
+    write_shape(writer, node);
+  }
+  writer << (regions ? '}' : ')');
+}
+
+/// Writes the conditions of a content, joined by &&; nothing where it is always there.
+template <class Params>
+STOWAGE_COLD constexpr void write_conditions(text_writer& writer, const content_node<Params>& node) {
+  const instruction<Params>* at = node.presence;
+  for (std::uint32_t condition = 0; condition < node.conditions; ++condition) {
+    if (condition != 0) writer << " && ";
+    write_program(writer, at);
+  }
+}
+
+} // namespace stowage::detail

@@ -1,0 +1,192 @@
+#pragma once
+
+#include <stowage/buffer.hpp>
+#include <stowage/llm/decode_meta.hpp>
+#include <stowage/llm/forward_params.hpp>
+#include <stowage/regions.hpp>
+#include <stowage/traits/align.hpp>
+#include <stowage/traits/starts_at.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+// The carved buffers of the forward arena: which parts they have and how they lie.
+
+namespace stowage::llm {
+
+/// The scratch buffer in the prefill of one sequence.
+struct prefill_parts {
+  /// Experts chosen for each token.
+  part<std::uint32_t, shape<symbols::M, symbols::top_k>> routing_indices;
+  /// Weight of each chosen expert.
+  part<float, shape<symbols::M, symbols::top_k>> routing_weights;
+  /// Positions; under MRoPE a stream each for time, height and width.
+  part<std::uint32_t, shape<symbols::position_streams, symbols::M>> positions;
+  /// Where each token goes in the key-value cache.
+  part<std::uint64_t, shape<symbols::M>> slots;
+  part<std::int32_t, shape<symbols::blocks>> block_table;
+  part<std::int32_t, shape<1>> seq_len;
+};
+
+/// Rows that a speculative verify step has at most.
+inline constexpr constant verify_rows{160};
+
+/// The scratch buffer in decode and verify steps: a fixed region, then the metadata of the step.
+struct decode_parts {
+  part<std::byte, shape<32768>> fixed;
+  part<alternatives<decode_metadata<symbols::R>, decode_metadata<verify_rows>>> metadata;
+};
+
+/// Streams of a batched prefill.
+inline constexpr constant batched_streams{8};
+
+struct batched_chunk_definition {
+  static constexpr std::string_view name = "chunk";
+  static constexpr auto formula = max(cdiv(symbols::M, batched_streams), 1);
+};
+/// Tokens of one stream of a batched prefill.
+inline constexpr derived<batched_chunk_definition> batched_chunk{};
+
+struct batched_tokens_definition {
+  static constexpr std::string_view name = "tot";
+  static constexpr auto formula = batched_streams * batched_chunk;
+};
+/// Tokens of all streams of a batched prefill.
+inline constexpr derived<batched_tokens_definition> batched_tokens{};
+
+/// The scratch buffer in the prefill of several sequences at once. Every part is padded to 8 bytes.
+struct batched_prefill_parts {
+  /// Indices and weights of the chosen experts, padded to 64 bytes.
+  part<std::byte, shape<pad<64>(batched_tokens * symbols::top_k * 8)>> routing;
+  /// Metadata of each stream.
+  part<std::byte, shape<batched_streams, max(16 * batched_chunk + 64, 4096)>> stream_metadata;
+  part<std::uint32_t, shape<symbols::position_streams, pad<2>(batched_tokens)>> positions;
+  part<std::int64_t, shape<batched_tokens>> slots;
+  /// Addresses of the streams' states and convolution states.
+  part<std::uint64_t, shape<batched_streams>> state_addresses;
+  part<std::uint64_t, shape<batched_streams>> conv_state_addresses;
+  /// First token of each stream, and their number at the end.
+  part<std::int32_t, shape<pad<2>(batched_streams + 1)>> stream_starts;
+  part<std::int32_t, shape<pad<2>(batched_streams)>> seq_lens;
+  part<std::uint64_t, shape<batched_streams>> block_table_addresses;
+};
+
+/// Keys, then values at row M: the values of a token lie behind the keys of all. A GEMM may write ceil16(M) rows of
+/// either, so keys can spill into rows where values are written afterwards.
+struct key_value_parts {
+  part<bf16, shape<pad<16>(symbols::M), symbols::kv_width>> keys;
+  part<bf16, shape<pad<16>(symbols::M), symbols::kv_width>, starts_at<symbols::M * symbols::kv_width>> values;
+};
+
+struct ssd_chunks_definition {
+  static constexpr std::string_view name = "nc";
+  static constexpr auto formula = cdiv(symbols::M, 64) + 1;
+};
+/// Chunks of 64 tokens in the Mamba-2 scan.
+inline constexpr derived<ssd_chunks_definition> ssd_chunks{};
+
+/// Scratch of the Mamba-2 state space dual scan.
+struct ssd_parts {
+  part<float, shape<symbols::mamba_num_heads, ssd_chunks, 64>> dt;
+  part<float, shape<symbols::mamba_num_heads, ssd_chunks, 64>> da_cumsum;
+  part<float, shape<ssd_chunks, max(symbols::n_groups, 1), 64, 64>> cb;
+};
+
+struct gdn_chunks_definition {
+  static constexpr std::string_view name = "nt*nv";
+  static constexpr auto formula = (cdiv(symbols::M, 64) + 16) * symbols::linear_value_heads;
+};
+/// Chunks of 64 tokens of all value heads in the gated delta net.
+inline constexpr derived<gdn_chunks_definition> gdn_chunks{};
+
+/// Scratch of the chunked gated delta net.
+struct gdn_parts {
+  part<bf16, shape<gdn_chunks, 64, symbols::linear_key_head_dim>> w;
+  part<bf16, shape<gdn_chunks, 64, symbols::linear_value_head_dim>> u;
+  part<bf16, shape<gdn_chunks, symbols::linear_key_head_dim, symbols::linear_value_head_dim>> s;
+  part<bf16, shape<gdn_chunks, 64, symbols::linear_value_head_dim>> uc;
+  part<float, shape<gdn_chunks, 64>> gc;
+};
+
+/// Activations of a feed-forward layer in q8_1: 4 bytes an element leave room for every block layout, and the kernels
+/// read up to 1 MiB beyond the end.
+template <auto Width> struct q8_activation_parts {
+  part<std::byte, shape<symbols::M, pad<256>(Width), 4>> activations;
+  part<std::byte, shape<1048576>> overread;
+};
+
+struct q2_width_definition {
+  static constexpr std::string_view name = "q2_width";
+  static constexpr auto formula = max(symbols::hidden, symbols::intermediate, symbols::heads * symbols::head_dim);
+};
+inline constexpr derived<q2_width_definition> q2_width{};
+
+struct moe_shared_k_definition {
+  static constexpr std::string_view name = "shared_k";
+  static constexpr auto formula = max(symbols::hidden, symbols::shared_intermediate);
+};
+inline constexpr derived<moe_shared_k_definition> moe_shared_k{};
+
+struct moe_expanded_definition {
+  static constexpr std::string_view name = "expanded";
+  static constexpr auto formula = symbols::M * symbols::top_k;
+};
+/// Token and expert pairs of M tokens.
+inline constexpr derived<moe_expanded_definition> moe_expanded{};
+
+/// The FP8 path of the experts.
+struct moe_fp8_parts {
+  part<fp8_e4m3,
+       shape<max(symbols::M * moe_shared_k, moe_expanded * symbols::moe_intermediate)>, align<256>>
+      activations;
+  part<float,
+       shape<max(symbols::M * cdiv(moe_shared_k, 128), moe_expanded * cdiv(symbols::moe_intermediate, 128))>,
+       align<256>>
+      scales;
+  /// Tiles to do, 8 bytes each.
+  part<std::uint64_t,
+       shape<(cdiv(moe_expanded, 128) + symbols::num_experts + 1) *
+             cdiv(max(symbols::hidden, symbols::moe_intermediate), 64)>,
+       align<256>>
+      worklist;
+  part<std::uint32_t, shape<1>, align<256>> total_tiles;
+};
+
+struct hc_decode_rows_definition {
+  static constexpr std::string_view name = "t";
+  static constexpr auto formula = min(symbols::M, 64);
+};
+inline constexpr derived<hc_decode_rows_definition> hc_decode_rows{};
+
+struct hc_prefill_rows_definition {
+  static constexpr std::string_view name = "ts";
+  static constexpr auto formula = min(symbols::M, 2048);
+};
+inline constexpr derived<hc_prefill_rows_definition> hc_prefill_rows{};
+
+/// Low-rank hyper-connections of a decode step.
+struct hc_decode_parts {
+  part<float, shape<hc_decode_rows, symbols::hc_mult * symbols::hidden>> normed;
+  part<float, shape<hc_decode_rows, symbols::hc_lowrank>> low;
+};
+
+/// Low-rank hyper-connections of a slice of a prefill.
+struct hc_prefill_parts {
+  part<bf16, shape<hc_prefill_rows, symbols::hc_mult * symbols::hidden>> normed;
+  part<bf16, shape<hc_prefill_rows, symbols::hc_mult * symbols::hidden>> up;
+  part<bf16, shape<hc_prefill_rows, symbols::hc_lowrank>> low;
+  part<bf16, shape<hc_prefill_rows, symbols::hc_mult>> inj;
+};
+
+/// Rows that sparse attention selects for at a time.
+inline constexpr constant qsa_rows{2048};
+
+/// Selection of key blocks in sparse attention.
+struct qsa_parts {
+  part<bf16, shape<qsa_rows, (symbols::index_heads + 1) * symbols::index_head_dim>> qk;
+  part<float, shape<qsa_rows, symbols::index_heads, symbols::index_head_dim>> q_post;
+  part<float, shape<qsa_rows, cdiv(symbols::S, symbols::index_ratio)>> scores;
+  part<std::int32_t, shape<qsa_rows, symbols::index_topk / symbols::index_ratio>> lists;
+};
+
+} // namespace stowage::llm

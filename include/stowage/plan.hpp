@@ -1,0 +1,512 @@
+#pragma once
+
+#include <stowage/detail/cold.hpp>
+#include <stowage/detail/leaves.hpp>
+#include <stowage/detail/row_list.hpp>
+#include <stowage/fault.hpp>
+#include <stowage/field.hpp>
+#include <stowage/layout.hpp>
+#include <stowage/traits/zero.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace stowage {
+
+/// Why a field takes memory or does not.
+enum class field_state : unsigned char {
+  absent,      ///< its condition does not hold: null
+  empty,       ///< its formula gives 0 bytes: null
+  placeholder, ///< its condition does not hold, but it keeps a placeholder
+  present
+};
+
+/// Where a field lies.
+struct field_layout {
+  /// Bytes of the field, without alignment padding; 0 where it is null.
+  std::size_t bytes = 0;
+  /// Bytes from the start of the slab; 0 where it is null.
+  std::size_t offset = 0;
+  /// The offset is a multiple of this, in bytes.
+  std::size_t alignment = 1;
+  /// Place in the slab among the fields that take memory.
+  std::size_t position = 0;
+  field_state state = field_state::absent;
+  /// The size was passed in instead of computed.
+  bool overridden = false;
+};
+
+/// Start alignment of a field without align<N>, in bytes: what cudaMalloc guarantees, and enough for every vector
+/// load and tensor-copy instruction.
+inline constexpr std::size_t default_alignment = 256;
+
+namespace detail {
+
+/// The compiler shows `Member` where a size has no value in a constant expression; at run time this throws.
+template <auto Member> struct size_of_field {
+  [[noreturn]] static void has_no_value(const fault& what, std::string_view field, std::string_view formula) {
+    throw_size_error(what, field, formula);
+  }
+};
+
+[[noreturn]] STOWAGE_COLD inline void slab_size_has_no_value(const fault& what, std::string_view field) {
+  throw_size_error(what, field, "the offsets and the total of the slab");
+}
+
+[[noreturn]] STOWAGE_COLD inline void no_field_has_this_name(std::string_view name) {
+  throw bounds_error("stowage: no field is named '" + std::string(name) + "'; see plan.name(index)");
+}
+
+[[noreturn]] STOWAGE_COLD inline void field_index_out_of_range(std::size_t index, std::size_t count) {
+  throw bounds_error("stowage: field number " + std::to_string(index) + " wanted, the field list has " +
+                     std::to_string(count));
+}
+
+[[noreturn]] STOWAGE_COLD inline void override_is_smaller_than_its_regions(std::string_view field, std::size_t wanted,
+                                                                           std::size_t given) {
+  throw bounds_error("stowage: field '" + std::string(field) + "': " + std::to_string(given) +
+                     " bytes passed in, its regions need " + std::to_string(wanted));
+}
+
+/// All that plans and passes know of one field.
+template <class Params> struct field_entry {
+  const content_node<Params>* nodes = nullptr;
+  std::size_t slab_group = 0;
+  bool cleared_by_zero_all = false;
+  row_pass in_row_pass = row_pass::nothing;
+  std::string_view policy;
+  void (*has_no_value)(const fault&, std::string_view, std::string_view) = nullptr;
+};
+
+template <class Definition, class Params>
+inline constexpr auto nodes_of_field = [] {
+  std::array<content_node<Params>, Definition::content_type::nodes> nodes{};
+  content_node<Params>* out = nodes.data();
+  Definition::emit(out, {}, default_alignment);
+  return nodes;
+}();
+
+template <class Fields, class Params, std::size_t Field, class Buffer> constexpr field_entry<Params> entry_of_field() {
+  using definition = typename Buffer::definition;
+  using policy = typename definition::policy;
+  return {nodes_of_field<definition, Params>.data(),
+          policy::slab_group,
+          policy::cleared_by_zero_all,
+          policy::in_row_pass,
+          policy::name,
+          &size_of_field<leaf_for_message<Fields, Field, Buffer>()>::has_no_value};
+}
+
+/// The table of a field list, in declaration order.
+template <class Fields, class Params>
+inline constexpr auto field_table = []<class... Types, std::size_t... Indices>(type_list<Types...>,
+                                                                              std::index_sequence<Indices...>) {
+  return std::array<field_entry<Params>, sizeof...(Types)>{entry_of_field<Fields, Params, Indices, Types>()...};
+}(leaf_types<Fields>{}, std::make_index_sequence<leaf_types<Fields>::size>{});
+
+/// What the types of a field list tell, without params.
+template <class... Types> struct list_traits {
+  /// Most nodes of one field, and tensors in all fields that a row pass clears by rows, and in one of them.
+  static constexpr std::size_t most_nodes = largest_of(std::size_t{Types::definition::content_type::nodes}...);
+  template <class Type>
+  static constexpr std::size_t ranges_of = Type::definition::policy::in_row_pass == row_pass::reached_rows
+                                               ? Type::definition::content_type::row_ranges
+                                               : 0;
+  static constexpr std::size_t row_ranges = (std::size_t{0} + ... + ranges_of<Types>);
+  static constexpr std::size_t most_row_ranges = largest_of(ranges_of<Types>...);
+  static constexpr std::size_t whole_fields =
+      (std::size_t{0} + ... + (Types::definition::policy::in_row_pass == row_pass::whole ? 1 : 0));
+};
+template <class... Types> list_traits<Types...> traits_of_list(type_list<Types...>);
+
+/// FNV-1a, 64 bits, over numbers.
+class hasher {
+public:
+  constexpr void add(std::uint64_t number) {
+    for (int byte = 0; byte < 8; ++byte) {
+      state_ ^= number & 0xffU;
+      state_ *= 0x100000001b3U;
+      number >>= 8U;
+    }
+  }
+  [[nodiscard]] constexpr std::uint64_t value() const { return state_; }
+
+private:
+  std::uint64_t state_ = 0xcbf29ce484222325U;
+};
+
+/// Fields in slab order: the smallest slab group first, declaration order within a group.
+template <class Fields, class Params>
+inline constexpr auto slab_order = [] {
+  const auto& table = field_table<Fields, Params>;
+  std::array<std::size_t, table.size()> order{};
+  std::size_t next = 0;
+  for (std::size_t group = 0; next < order.size(); ++group) {
+    for (std::size_t field = 0; field < order.size(); ++field) {
+      if (table[field].slab_group == group) order[next++] = field;
+    }
+  }
+  return order;
+}();
+
+} // namespace detail
+
+/// Bytes, offsets and conditions of every field of a field list for given params. Owns no memory; constexpr. Fields
+/// are addressed by member pointer (`plan.bytes<&fields::logits>()`, with the path through groups), by number in
+/// declaration order, or by name.
+template <class Fields, class Params> class plan {
+  static_assert(detail::check_field_list<Fields>());
+
+public:
+  using fields_type = Fields;
+  using params_type = Params;
+  using field_types = detail::leaf_types<Fields>;
+  static constexpr std::size_t field_count = field_types::size;
+  static_assert(field_count > 0, "stowage: a field list needs at least one buffer");
+
+  /// Throws size_error where a size has no value; in a constant expression that does not compile.
+  explicit constexpr plan(const Params& params) : params_(params) {
+    for (std::size_t field = 0; field < field_count; ++field) evaluate(field, false);
+    place();
+  }
+
+  [[nodiscard]] constexpr const Params& params() const { return params_; }
+
+  /// Where a field lies, by number. Throws bounds_error for a number beyond the list.
+  [[nodiscard]] constexpr const field_layout& layout(std::size_t field) const {
+    if (field >= field_count) detail::field_index_out_of_range(field, field_count);
+    return layouts_[field];
+  }
+  template <auto Member, auto... Path> [[nodiscard]] constexpr const field_layout& layout() const {
+    return layouts_[index_of<Member, Path...>()];
+  }
+  /// Throws bounds_error for a name that no field has.
+  [[nodiscard]] constexpr const field_layout& layout(std::string_view name) const { return layouts_[index_of(name)]; }
+
+  /// Bytes of a field without padding, 0 where it is null.
+  [[nodiscard]] constexpr std::size_t bytes(std::size_t field) const { return layout(field).bytes; }
+  [[nodiscard]] constexpr std::size_t bytes(std::string_view name) const { return layout(name).bytes; }
+  template <auto Member, auto... Path> [[nodiscard]] constexpr std::size_t bytes() const {
+    return layout<Member, Path...>().bytes;
+  }
+
+  /// Bytes from the start of the slab; only for fields that take memory.
+  [[nodiscard]] constexpr std::size_t offset(std::size_t field) const { return layout(field).offset; }
+  [[nodiscard]] constexpr std::size_t offset(std::string_view name) const { return layout(name).offset; }
+  template <auto Member, auto... Path> [[nodiscard]] constexpr std::size_t offset() const {
+    return layout<Member, Path...>().offset;
+  }
+
+  /// Whether a field takes memory.
+  [[nodiscard]] constexpr bool present(std::size_t field) const { return layout(field).bytes != 0; }
+  [[nodiscard]] constexpr bool present(std::string_view name) const { return layout(name).bytes != 0; }
+  template <auto Member, auto... Path> [[nodiscard]] constexpr bool present() const {
+    return layout<Member, Path...>().bytes != 0;
+  }
+
+  /// Number of a field in declaration order.
+  template <auto Member, auto... Path> [[nodiscard]] static constexpr std::size_t index_of() {
+    return detail::leaf_index<Fields, Member, Path...>();
+  }
+  [[nodiscard]] static constexpr std::size_t index_of(std::string_view name) {
+    for (std::size_t field = 0; field < field_count; ++field) {
+      if (detail::leaf_names<Fields>[field].view() == name) return field;
+    }
+    detail::no_field_has_this_name(name);
+  }
+  /// Name of a field; dotted in groups. Throws bounds_error for a number beyond the list.
+  [[nodiscard]] static constexpr std::string_view name(std::size_t field) {
+    if (field >= field_count) detail::field_index_out_of_range(field, field_count);
+    return detail::leaf_names<Fields>[field].view();
+  }
+
+  /// Bytes of all fields, without padding.
+  [[nodiscard]] constexpr std::size_t total_bytes() const { return total_bytes_; }
+  /// Bytes of the one allocation, padding between fields included.
+  [[nodiscard]] constexpr std::size_t slab_bytes() const { return slab_bytes_; }
+  /// Alignment of the slab's start, in bytes: that of its strictest field.
+  [[nodiscard]] constexpr std::size_t slab_alignment() const { return slab_alignment_; }
+  /// Bytes from the start of the slab that zeroing everything clears, padding between fields included.
+  [[nodiscard]] constexpr std::size_t zeroed_slab_bytes() const { return zeroed_slab_bytes_; }
+
+  /// A hash over everything that decides the layout: number, sizes, offsets, alignments, states and policies of the
+  /// fields. Names and the params themselves take no part. Equal for equal layouts on every supported compiler.
+  [[nodiscard]] constexpr std::uint64_t hash() const {
+    detail::hasher hash;
+    hash.add(field_count);
+    for (std::size_t field = 0; field < field_count; ++field) {
+      const field_layout& layout = layouts_[field];
+      hash.add(layout.bytes);
+      hash.add(layout.offset);
+      hash.add(layout.alignment);
+      hash.add(static_cast<std::uint64_t>(layout.state));
+      hash.add(table()[field].slab_group);
+      hash.add(static_cast<std::uint64_t>(table()[field].in_row_pass));
+    }
+    hash.add(slab_bytes_);
+    return hash.value();
+  }
+
+  /// Bytes of one field that a row pass over `count` tokens clears: as far as they reach for a row policy, all for a
+  /// full one, none for never. Padding is not counted.
+  [[nodiscard]] constexpr std::size_t zero_bytes(std::size_t field, tokens count) const {
+    if (field >= field_count) detail::field_index_out_of_range(field, field_count);
+    std::size_t bytes = 0;
+    visit_row_pass(0, count.value, true, [&](std::size_t visited, std::size_t begin, std::size_t end) {
+      if (visited == field) bytes += end - begin;
+    });
+    return bytes;
+  }
+  template <auto Member, auto... Path> [[nodiscard]] constexpr std::size_t zero_bytes(tokens count) const {
+    return zero_bytes(index_of<Member, Path...>(), count);
+  }
+  /// Bytes of all fields that a row pass over `count` tokens clears.
+  [[nodiscard]] constexpr std::size_t zero_rows_bytes(tokens count) const {
+    std::size_t bytes = 0;
+    visit_row_pass(0, count.value, true,
+                   [&](std::size_t, std::size_t begin, std::size_t end) { bytes += end - begin; });
+    return bytes;
+  }
+  /// Bytes of all fields that are cleared by zeroing everything.
+  [[nodiscard]] constexpr std::size_t zero_all_bytes() const {
+    std::size_t bytes = 0;
+    for (std::size_t field = 0; field < field_count; ++field) {
+      if (table()[field].cleared_by_zero_all) bytes += layouts_[field].bytes;
+    }
+    return bytes;
+  }
+
+  /// The same plan with the size of one field passed in: `plan.with_bytes<&fields::scratch>(4096)`. The field is
+  /// present with that many bytes whatever its condition says, or null for 0; everything behind it moves. A test arms
+  /// an entry so without touching the environment. Throws bounds_error where the regions of the field do not fit.
+  template <auto Member, auto... Path> [[nodiscard]] constexpr plan with_bytes(std::size_t bytes) const {
+    plan copy = *this;
+    copy.override_bytes(index_of<Member, Path...>(), bytes);
+    return copy;
+  }
+
+  /// The same plan with one field present, whatever its condition says, at the size of its formula.
+  template <auto Member, auto... Path> [[nodiscard]] constexpr plan with() const {
+    constexpr std::size_t field = index_of<Member, Path...>();
+    plan copy = *this;
+    copy.evaluate(field, true);
+    copy.layouts_[field].overridden = true;
+    copy.place();
+    return copy;
+  }
+
+  /// Calls visit(field, begin, end) for the byte ranges that a row pass over the tokens [first, last) clears, in slab
+  /// order; offsets count from the start of the field. `with_full` adds the fields that are cleared whole.
+  template <class Visit>
+  constexpr void visit_row_pass(std::size_t first, std::size_t last, bool with_full, const Visit& visit) const {
+    if (first < last) {
+      for (std::size_t place = 0; place < row_field_count_; ++place) visit_row_field(place, first, last, visit);
+    }
+    if (!with_full) return;
+    for (const std::size_t field : detail::slab_order<Fields, Params>) {
+      if (table()[field].in_row_pass == row_pass::whole && layouts_[field].bytes != 0) {
+        visit(field, std::size_t{0}, layouts_[field].bytes);
+      }
+    }
+  }
+
+  /// Segments that a row pass has at most.
+  static constexpr std::size_t most_row_segments = decltype(detail::traits_of_list(field_types{}))::row_ranges +
+                                                   decltype(detail::traits_of_list(field_types{}))::whole_fields;
+
+  /// Evaluates one field that takes memory into `out`, node by node, with the state of this plan.
+  constexpr void place_field(std::size_t field, detail::placed_node* out) const {
+    fault first_fault;
+    place_field(field, detail::evaluator<Params>{params_, first_fault}, out);
+  }
+  /// Most nodes of one field.
+  static constexpr std::size_t most_nodes = decltype(detail::traits_of_list(field_types{}))::most_nodes;
+
+  /// The table of the field list, in declaration order.
+  [[nodiscard]] static constexpr const auto& table() { return detail::field_table<Fields, Params>; }
+
+private:
+  using traits = decltype(detail::traits_of_list(field_types{}));
+  using nodes_type = std::array<detail::placed_node, most_nodes>;
+
+  /// The row ranges of one field are ranges_[first, last).
+  struct row_field {
+    std::size_t field = 0;
+    std::size_t first = 0;
+    std::size_t last = 0;
+  };
+
+  STOWAGE_COLD constexpr void evaluate(std::size_t field, bool armed) {
+    fault first_fault;
+    const detail::evaluator<Params> evaluate{params_, first_fault};
+    const detail::content_node<Params>* node = table()[field].nodes;
+    nodes_type placed{};
+    detail::placed_node* out = placed.data();
+    field_layout& layout = layouts_[field];
+    layout.alignment = node->alignment;
+    layout.bytes = detail::place_content(node, out, 0, evaluate, armed);
+    if (placed[0].present) {
+      layout.state = layout.bytes == 0 ? field_state::empty : field_state::present;
+    } else {
+      layout.state = layout.bytes == 0 ? field_state::absent : field_state::placeholder;
+    }
+    if (first_fault.kind != fault_kind::none) fail(field, first_fault);
+  }
+
+  STOWAGE_COLD constexpr void fail(std::size_t field, const fault& what) const {
+    const auto formula = write_text<512>([&](text_writer& writer) {
+      const detail::content_node<Params>* node = table()[field].nodes;
+      if (node->kind == detail::content_kind::tensor) writer << node->element << ' ';
+      detail::write_shape(writer, node);
+    });
+    table()[field].has_no_value(what, name(field), formula.view());
+  }
+
+  STOWAGE_COLD constexpr void override_bytes(std::size_t field, std::size_t bytes) {
+    fault first_fault;
+    const detail::evaluator<Params> evaluate{params_, first_fault};
+    const detail::content_node<Params>* node = table()[field].nodes;
+    const bool is_tensor = node->kind == detail::content_kind::tensor;
+    nodes_type placed{};
+    detail::placed_node* out = placed.data();
+    const std::size_t formula_bytes = detail::place_content(node, out, 0, evaluate, true);
+    const bool has_extents = first_fault.kind == fault_kind::none && formula_bytes != 0;
+    if (!is_tensor && bytes != 0 && has_extents && bytes < formula_bytes) {
+      detail::override_is_smaller_than_its_regions(name(field), formula_bytes, bytes);
+    }
+    field_layout& layout = layouts_[field];
+    layout.bytes = bytes;
+    layout.state = bytes == 0    ? field_state::absent
+                   : has_extents ? field_state::present
+                                 : field_state::placeholder; // memory without extents
+    layout.overridden = true;
+    place();
+  }
+
+  STOWAGE_COLD constexpr void place() {
+    fault first_fault;
+    const detail::evaluator<Params> evaluate{params_, first_fault};
+    std::size_t cursor = 0;
+    std::size_t position = 0;
+    total_bytes_ = 0;
+    slab_alignment_ = 1;
+    zeroed_slab_bytes_ = 0;
+    range_count_ = 0;
+    row_field_count_ = 0;
+    for (const std::size_t field : detail::slab_order<Fields, Params>) {
+      field_layout& layout = layouts_[field];
+      layout.offset = 0;
+      layout.position = 0;
+      if (layout.bytes == 0) continue;
+      layout.offset = evaluate.round_up(cursor, layout.alignment);
+      layout.position = position++;
+      cursor = evaluate.add(layout.offset, layout.bytes);
+      total_bytes_ = evaluate.add(total_bytes_, layout.bytes);
+      if (layout.alignment > slab_alignment_) slab_alignment_ = layout.alignment;
+      if (table()[field].cleared_by_zero_all) zeroed_slab_bytes_ = cursor;
+      if (first_fault.kind != fault_kind::none) detail::slab_size_has_no_value(first_fault, name(field));
+      if (table()[field].in_row_pass == row_pass::reached_rows) {
+        collect_ranges(field, evaluate);
+        if (first_fault.kind != fault_kind::none) fail(field, first_fault);
+      }
+    }
+    slab_bytes_ = cursor;
+  }
+
+  constexpr void place_field(std::size_t field, const detail::evaluator<Params>& evaluate,
+                             detail::placed_node* out) const {
+    const field_layout& layout = layouts_[field];
+    const detail::content_node<Params>* node = table()[field].nodes;
+    if (layout.state == field_state::present) {
+      detail::placed_node* next = out;
+      const detail::content_node<Params>* at = node;
+      detail::place_content(at, next, 0, evaluate, true);
+      // A size that was passed in can be smaller than the formula's: then there are fewer rows.
+      if (layout.bytes < out->bytes && node->kind == detail::content_kind::tensor && node->rank > 0) {
+        const std::size_t row_bytes = out->extents[0] == 0 ? 0 : out->bytes / out->extents[0];
+        out->extents[0] = row_bytes == 0 ? 0 : layout.bytes / row_bytes;
+      }
+    } else {
+      for (std::uint32_t index = 0; index < node->length; ++index) out[index] = {};
+    }
+    out->bytes = layout.bytes;
+    out->name = name(field);
+  }
+
+  constexpr void collect_ranges(std::size_t field, const detail::evaluator<Params>& evaluate) {
+    nodes_type placed{};
+    place_field(field, evaluate, placed.data());
+    row_field& entry = row_fields_[row_field_count_++];
+    entry = {field, range_count_, range_count_};
+    if (layouts_[field].state == field_state::present) {
+      detail::collect_row_ranges(table()[field].nodes, placed.data(), field, evaluate,
+                                 [this](const detail::row_range<Params>& range) { ranges_[range_count_++] = range; });
+    }
+    entry.last = range_count_;
+  }
+
+  template <class Visit>
+  constexpr void visit_row_field(std::size_t place, std::size_t first, std::size_t last, const Visit& visit) const {
+    const row_field& entry = row_fields_[place];
+    const field_layout& layout = layouts_[entry.field];
+    fault never;
+    const detail::evaluator<Params> reach{params_, never, last};
+    const detail::evaluator<Params> live{params_, never, first, true};
+    const std::size_t minimum = table()[entry.field].nodes->minimum_bytes;
+    if (entry.last == entry.first) { // memory without rows: a placeholder
+      if (first == 0) visit(entry.field, std::size_t{0}, layout.bytes);
+      return;
+    }
+    if (entry.last - entry.first == 1) { // one tensor: one range
+      const detail::row_range<Params>& range = ranges_[entry.first];
+      const std::size_t rows = reach.value(range.leading);
+      std::size_t end = rows * range.row_bytes;
+      if (end < minimum) end = minimum;
+      if (end > layout.bytes || rows == range.rows) end = layout.bytes; // all rows: what lies behind them too
+      const std::size_t begin = first == 0 ? 0 : live.value(range.leading) * range.row_bytes;
+      if (begin < end) visit(entry.field, begin, end);
+      return;
+    }
+    detail::byte_range_list<2 * traits::most_row_ranges + 1> cleared;
+    bool all_rows = true;
+    for (std::size_t index = entry.first; index < entry.last; ++index) {
+      const detail::row_range<Params>& range = ranges_[index];
+      const std::size_t rows = reach.value(range.leading);
+      all_rows = all_rows && rows == range.rows;
+      cleared.add(range.base, range.base + rows * range.row_bytes);
+    }
+    cleared.add(0, all_rows ? layout.bytes : minimum); // all rows: gaps and what lies behind them too
+    if (first != 0) {
+      for (std::size_t index = entry.first; index < entry.last; ++index) {
+        const detail::row_range<Params>& range = ranges_[index];
+        cleared.remove(range.base, range.base + live.value(range.leading) * range.row_bytes);
+      }
+    }
+    for (const detail::byte_range& range : cleared) {
+      const std::size_t end = range.end < layout.bytes ? range.end : layout.bytes;
+      if (range.begin < end) visit(entry.field, range.begin, end);
+    }
+  }
+
+  Params params_;
+  std::array<field_layout, field_count> layouts_{};
+  std::array<detail::row_range<Params>, traits::row_ranges> ranges_{};
+  std::array<row_field, field_count> row_fields_{};
+  std::size_t range_count_ = 0;
+  std::size_t row_field_count_ = 0;
+  std::size_t total_bytes_ = 0;
+  std::size_t slab_bytes_ = 0;
+  std::size_t slab_alignment_ = 1;
+  std::size_t zeroed_slab_bytes_ = 0;
+};
+
+/// Plans a field list for given params: `constexpr auto plan = stowage::make_plan<decode_buffers>(params);`.
+template <class Fields, class Params> [[nodiscard]] constexpr plan<Fields, Params> make_plan(const Params& params) {
+  return plan<Fields, Params>(params);
+}
+
+} // namespace stowage

@@ -1,0 +1,269 @@
+#pragma once
+
+#include <stowage/detail/checked.hpp>
+#include <stowage/detail/cold.hpp>
+#include <stowage/fault.hpp>
+#include <stowage/text.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+// Formulas and conditions as data. A formula's type turns itself into a program at compile time, and the one evaluator
+// and the one writer below do the rest: a large field list is a few tables, not thousands of functions to compile.
+
+namespace stowage {
+
+enum class opcode : unsigned char {
+  constant,
+  input, ///< a member of the params struct
+  call,  ///< a named formula
+  add,
+  subtract,
+  multiply,
+  divide,
+  ceil_divide,
+  minimum,
+  maximum,
+  round_up, ///< to a multiple of `value`
+  at_most,  ///< the operand, which must not be above `value`
+  choose,   ///< a condition, then two formulas
+  equal,
+  not_equal,
+  less,
+  less_equal,
+  greater,
+  greater_equal,
+  conjunction,
+  disjunction,
+  negation
+};
+
+namespace detail {
+
+/// A member as it was read: signed members can be negative.
+struct reading {
+  std::size_t magnitude = 0;
+  bool negative = false;
+};
+
+/// One node of a formula; its operands follow it (prefix order).
+template <class Params> struct instruction {
+  opcode code = opcode::constant;
+  /// A token count takes part in this node.
+  bool uses_tokens = false;
+  /// Instructions of this node with its operands.
+  std::uint32_t length = 1;
+  std::size_t value = 0;
+  reading (*read)(const Params&) = nullptr;
+  const instruction* target = nullptr;
+  /// Name of the member or of the named formula; `symbol` stands in its place where it is not empty.
+  std::string_view name;
+  char symbol[24]{};
+
+  [[nodiscard]] constexpr std::string_view printed_name() const {
+    return symbol[0] != '\0' ? std::string_view{symbol} : name;
+  }
+};
+
+/// Evaluates programs. Without `token_limit`, at the capacity: every token count as it is.
+template <class Params> struct evaluator {
+  const Params& params;
+  /// The first fault is recorded here; results mean nothing after it.
+  fault& first_fault;
+  /// How far T tokens reach: every token count is at most this.
+  std::size_t token_limit = largest_size;
+  /// How many rows the first T tokens own: without what padding, rounding up and floors add to a token count, so that
+  /// stale rows between T and its padding are not taken for live ones.
+  bool live = false;
+
+  /// The value of the node at `at`, which is then moved behind it.
+  constexpr std::size_t take(const instruction<Params>*& at) const {
+    const instruction<Params>& node = *at++;
+    switch (node.code) {
+      case opcode::constant: return node.value;
+      case opcode::input: return input(node);
+      case opcode::call: {
+        const instruction<Params>* target = node.target;
+        return take(target);
+      }
+      case opcode::choose: {
+        if (take(at) != 0) {
+          const std::size_t result = take(at);
+          at += at->length;
+          return result;
+        }
+        at += at->length;
+        return take(at);
+      }
+      case opcode::conjunction:
+      case opcode::disjunction: {
+        const bool left = take(at) != 0;
+        if (left == (node.code == opcode::disjunction)) { // decided: the right side is not evaluated
+          at += at->length;
+          return left ? 1 : 0;
+        }
+        return take(at) != 0 ? 1 : 0;
+      }
+      case opcode::negation: return take(at) == 0 ? 1 : 0;
+      case opcode::round_up: {
+        const bool keep = live && node.uses_tokens;
+        const std::size_t operand = take(at);
+        return keep ? operand : round_up(operand, node.value);
+      }
+      case opcode::at_most: {
+        const std::string_view name = at->printed_name();
+        const std::size_t operand = take(at);
+        return operand <= node.value ? operand
+                                     : fail({fault_kind::above_limit, '>', operand, node.value, name});
+      }
+      case opcode::maximum: {
+        const bool left_uses_tokens = at->uses_tokens;
+        const std::size_t left = take(at);
+        const bool right_uses_tokens = at->uses_tokens;
+        const std::size_t right = take(at);
+        if (live && left_uses_tokens != right_uses_tokens) return left_uses_tokens ? left : right;
+        return left < right ? right : left;
+      }
+      case opcode::ceil_divide: {
+        const bool keep = live && node.uses_tokens;
+        const std::size_t left = take(at);
+        const std::size_t right = take(at);
+        if (right == 0) return fail({fault_kind::division_by_zero, '/', left, right, {}});
+        return keep ? left / right : detail::ceil_divide(left, right);
+      }
+      default: {
+        const std::size_t left = take(at);
+        const std::size_t right = take(at);
+        return combine(node.code, left, right);
+      }
+    }
+  }
+
+  constexpr std::size_t value(const instruction<Params>* program) const { return take(program); }
+  constexpr bool holds(const instruction<Params>* program) const { return take(program) != 0; }
+
+  constexpr std::size_t add(std::size_t left, std::size_t right) const {
+    std::size_t result = 0;
+    return checked_add(left, right, result) ? result : fail({fault_kind::overflow, '+', left, right, {}});
+  }
+  constexpr std::size_t multiply(std::size_t left, std::size_t right) const {
+    std::size_t result = 0;
+    return checked_multiply(left, right, result) ? result : fail({fault_kind::overflow, '*', left, right, {}});
+  }
+  constexpr std::size_t round_up(std::size_t value, std::size_t multiple) const {
+    std::size_t result = 0;
+    return checked_round_up(value, multiple, result)
+               ? result
+               : fail({fault_kind::overflow, '+', value, multiple - value % multiple, {}});
+  }
+  constexpr std::size_t fail(const fault& what) const {
+    if (first_fault.kind == fault_kind::none) first_fault = what;
+    return 0;
+  }
+
+private:
+  constexpr std::size_t input(const instruction<Params>& node) const {
+    const reading member = node.read(params);
+    if (member.negative) return fail({fault_kind::negative_input, '-', member.magnitude, 0, node.name});
+    return node.uses_tokens && member.magnitude > token_limit ? token_limit : member.magnitude;
+  }
+
+  constexpr std::size_t combine(opcode code, std::size_t left, std::size_t right) const {
+    switch (code) {
+      case opcode::add: return add(left, right);
+      case opcode::subtract:
+        return right <= left ? left - right : fail({fault_kind::below_zero, '-', left, right, {}});
+      case opcode::multiply: return multiply(left, right);
+      case opcode::divide:
+        return right != 0 ? left / right : fail({fault_kind::division_by_zero, '/', left, right, {}});
+      case opcode::minimum: return right < left ? right : left;
+      case opcode::equal: return left == right ? 1 : 0;
+      case opcode::not_equal: return left != right ? 1 : 0;
+      case opcode::less: return left < right ? 1 : 0;
+      case opcode::less_equal: return left <= right ? 1 : 0;
+      case opcode::greater: return left > right ? 1 : 0;
+      case opcode::greater_equal: return left >= right ? 1 : 0;
+      default: return 0; // not binary
+    }
+  }
+};
+
+/// How an infix operator is written; precedence 0 for what is none.
+struct infix {
+  std::string_view symbol;
+  int precedence;
+};
+
+constexpr infix infix_of(opcode code) {
+  switch (code) {
+    case opcode::disjunction: return {" || ", 1};
+    case opcode::conjunction: return {" && ", 2};
+    case opcode::equal: return {" == ", 3};
+    case opcode::not_equal: return {" != ", 3};
+    case opcode::less: return {" < ", 3};
+    case opcode::less_equal: return {" <= ", 3};
+    case opcode::greater: return {" > ", 3};
+    case opcode::greater_equal: return {" >= ", 3};
+    case opcode::add: return {" + ", 4};
+    case opcode::subtract: return {" - ", 4};
+    case opcode::multiply: return {"*", 5};
+    case opcode::divide: return {"/", 5};
+    default: return {"", 0};
+  }
+}
+
+/// Writes the node at `at`, in parentheses where it binds less than `outer`, and moves `at` behind it.
+template <class Params>
+STOWAGE_COLD constexpr void write_program(text_writer& writer, const instruction<Params>*& at, int outer = 0) {
+  const instruction<Params>& node = *at++;
+  switch (node.code) {
+    case opcode::constant: writer << node.value; return;
+    case opcode::input:
+    case opcode::call: writer << node.printed_name(); return;
+    case opcode::at_most: write_program(writer, at, outer); return;
+    case opcode::round_up:
+      writer << "ceil" << node.value << '(';
+      write_program(writer, at);
+      writer << ')';
+      return;
+    case opcode::negation:
+      writer << '!';
+      if (at->code == opcode::input) {
+        write_program(writer, at);
+      } else {
+        writer << '(';
+        write_program(writer, at);
+        writer << ')';
+      }
+      return;
+    case opcode::choose:
+      writer << '(';
+      write_program(writer, at);
+      writer << " ? ";
+      write_program(writer, at);
+      writer << " : ";
+      write_program(writer, at);
+      writer << ')';
+      return;
+    case opcode::ceil_divide:
+    case opcode::minimum:
+    case opcode::maximum:
+      writer << (node.code == opcode::ceil_divide ? "cdiv(" : node.code == opcode::minimum ? "min(" : "max(");
+      write_program(writer, at);
+      writer << ", ";
+      write_program(writer, at);
+      writer << ')';
+      return;
+    default: break;
+  }
+  const infix form = infix_of(node.code);
+  if (outer > form.precedence) writer << '(';
+  write_program(writer, at, form.precedence);
+  writer << form.symbol;
+  write_program(writer, at, form.precedence + 1);
+  if (outer > form.precedence) writer << ')';
+}
+
+} // namespace detail
+} // namespace stowage

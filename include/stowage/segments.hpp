@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+namespace stowage {
+
+/// One contiguous range of memory. Backends get passes as lists of these and never see an empty or null one.
+struct segment {
+  std::byte* address = nullptr;
+  std::size_t bytes = 0;
+
+  friend constexpr bool operator==(const segment&, const segment&) = default;
+};
+
+namespace detail {
+
+/// The segments of one pass, merged as they come: a segment that begins where its predecessor ends, or behind nothing
+/// but alignment padding, extends it. On the stack; a pass uses no heap.
+template <std::size_t Capacity> class segment_list {
+public:
+  /// `begin_of_field` and `end_of_field` say that the range touches the start and the end of its field; `position` is
+  /// the place of the field among those that take memory, and only neighbours in one slab are bridged.
+  constexpr void add(std::byte* address, std::size_t bytes, std::size_t position, bool begin_of_field,
+                     bool end_of_field, bool one_slab) {
+    if (bytes == 0) return;
+    if (count_ != 0) {
+      segment& last = segments_[count_ - 1];
+      const bool adjacent = last.address + last.bytes == address;
+      const bool behind_padding =
+          one_slab && begin_of_field && last_ends_its_field_ && position == last_position_ + 1;
+      if (adjacent || behind_padding) {
+        last.bytes = static_cast<std::size_t>(address - last.address) + bytes;
+        last_position_ = position;
+        last_ends_its_field_ = end_of_field;
+        return;
+      }
+    }
+    segments_[count_++] = {address, bytes};
+    last_position_ = position;
+    last_ends_its_field_ = end_of_field;
+  }
+
+  [[nodiscard]] constexpr std::span<const segment> view() const { return {segments_, count_}; }
+
+private:
+  segment segments_[Capacity > 0 ? Capacity : 1]{};
+  std::size_t count_ = 0;
+  std::size_t last_position_ = 0;
+  bool last_ends_its_field_ = false;
+};
+
+} // namespace detail
+} // namespace stowage

@@ -1,0 +1,93 @@
+#pragma once
+
+#include <stowage/detail/cold.hpp>
+
+#include <cstddef>
+#include <string_view>
+
+namespace stowage {
+
+/// Writes characters into memory that the caller owns, without heap use, in constant expressions too.
+/// What does not fit is counted but not stored, so a first pass over an empty buffer measures a text.
+class text_writer {
+public:
+  constexpr text_writer() = default;
+  /// `capacity` characters at `begin` receive the text; no terminator is written.
+  constexpr text_writer(char* begin, std::size_t capacity) : begin_(begin), capacity_(capacity) {}
+
+  STOWAGE_COLD constexpr text_writer& operator<<(char character) {
+    if (size_ < capacity_) begin_[size_] = character;
+    ++size_;
+    return *this;
+  }
+
+  STOWAGE_COLD constexpr text_writer& operator<<(std::string_view text) {
+    for (const char character : text) *this << character;
+    return *this;
+  }
+
+  STOWAGE_COLD constexpr text_writer& operator<<(const char* text) { return *this << std::string_view{text}; }
+
+  STOWAGE_COLD constexpr text_writer& operator<<(std::size_t number) {
+    char digits[20]{};
+    std::size_t count = 0;
+    do {
+      digits[count++] = static_cast<char>('0' + number % 10);
+      number /= 10;
+    } while (number != 0);
+    while (count != 0) *this << digits[--count];
+    return *this;
+  }
+
+  /// Characters of the whole text, stored or not.
+  [[nodiscard]] constexpr std::size_t size() const { return size_; }
+
+private:
+  char* begin_ = nullptr;
+  std::size_t capacity_ = 0;
+  std::size_t size_ = 0;
+};
+
+/// A function that writes one text, such as the shape of a field.
+using text_function = void (*)(text_writer&);
+
+/// At most `Capacity` characters, kept in the object. Longer texts are cut.
+template <std::size_t Capacity> struct fixed_text {
+  char characters[Capacity]{};
+  std::size_t size = 0;
+
+  [[nodiscard]] constexpr std::string_view view() const { return {characters, size}; }
+  constexpr operator std::string_view() const { return view(); }
+};
+
+/// Runs a function that writes text and keeps what it wrote.
+template <std::size_t Capacity = 256, class Write> constexpr fixed_text<Capacity> write_text(Write&& write) {
+  fixed_text<Capacity> text;
+  text_writer writer{text.characters, Capacity};
+  write(writer);
+  text.size = writer.size() < Capacity ? writer.size() : Capacity;
+  return text;
+}
+
+namespace detail {
+
+constexpr bool is_identifier_character(char character) {
+  return (character >= 'a' && character <= 'z') || (character >= 'A' && character <= 'Z') ||
+         (character >= '0' && character <= '9') || character == '_';
+}
+
+/// The last identifier in a compiler's signature text: the name of the member or type it was made for.
+constexpr std::string_view last_identifier(std::string_view text) {
+  std::size_t end = text.size();
+  while (end > 0 && !is_identifier_character(text[end - 1])) --end;
+  std::size_t begin = end;
+  while (begin > 0 && is_identifier_character(text[begin - 1])) --begin;
+  return text.substr(begin, end - begin);
+}
+
+// They return plain pointers: g++ spells out typedefs in a signature, after the argument that is looked for.
+template <auto Value> consteval const char* value_signature() { return __PRETTY_FUNCTION__; }
+template <class Type> consteval const char* type_signature() { return __PRETTY_FUNCTION__; }
+
+} // namespace detail
+} // namespace stowage
