@@ -1,6 +1,7 @@
 #pragma once
 
 #include <stowage/backend/concept.hpp>
+#include <stowage/detail/cold.hpp>
 #include <stowage/plan.hpp>
 #include <stowage/segments.hpp>
 
@@ -27,12 +28,15 @@ template <class Stream> struct arena_options {
 
 namespace detail {
 
-[[noreturn]] inline void refuse_pass_after_release(std::string_view pass) {
-  throw usage_error("stowage: " + std::string(pass) + " was called on an arena that is released or moved from");
+[[noreturn]] STOWAGE_COLD inline void refuse_pass_after_release(std::string_view pass) {
+  message text;
+  text << "stowage: " << pass << " was called on an arena that is released or moved from";
+  throw usage_error(text.c_str());
 }
-[[noreturn]] inline void refuse_during_capture(std::string_view what) {
-  throw usage_error("stowage: " + std::string(what) +
-                    " is not possible while the stream captures; do it before the capture begins");
+[[noreturn]] STOWAGE_COLD inline void refuse_during_capture(std::string_view what) {
+  message text;
+  text << "stowage: " << what << " is not possible while the stream captures; do it before the capture begins";
+  throw usage_error(text.c_str());
 }
 
 /// Keeps a backend: a temporary by value, an lvalue by reference. Movable either way.
@@ -174,30 +178,33 @@ public:
 
   /// Gives all memory back. Never throws; goes on after a failure and returns the first one, with the field's name
   /// ("slab" for the one allocation). A second call does nothing and reports success.
-  status release() noexcept {
+  STOWAGE_COLD status release() noexcept {
     if (released_) return {};
     released_ = true;
-    detail::visit_leaves<0>(fields_, clear_handle{});
-    return deallocate();
+    const status first_failure = deallocate();
+    bind(); // to nothing
+    return first_failure;
   }
 
 private:
   template <std::size_t Capacity> using segments = detail::segment_list<Capacity>;
 
-  struct clear_handle {
-    template <std::size_t, class Handle> constexpr void operator()(Handle& handle) const { handle = {}; }
-  };
+  using nodes_type = std::array<detail::placed_node, plan_type::most_nodes>;
 
+  /// Points each handle at its field, or at nothing where the field has no address.
   struct field_binder {
     const arena& self;
+    nodes_type& nodes;
     template <std::size_t Field, class Buffer> void operator()(Buffer& buffer) const {
-      if (self.addresses_[Field] == nullptr) return;
-      std::array<detail::placed_node, Buffer::definition::content_type::nodes> nodes;
-      self.plan_.place_field(Field, nodes.data());
-      const detail::placed_node* node = nodes.data();
-      Buffer::definition::content_type::bind(buffer, node, self.addresses_[Field]);
+      const detail::placed_node* node = self.place(Field, nodes);
+      detail::binder::bind(buffer, node, self.addresses_[Field]);
     }
   };
+
+  STOWAGE_COLD const detail::placed_node* place(std::size_t field, nodes_type& nodes) const {
+    plan_.place_field(field, addresses_[field] != nullptr, nodes.data());
+    return nodes.data();
+  }
 
   // Which fields a pass over whole fields takes.
   struct zeroed_fields {
@@ -214,7 +221,7 @@ private:
     if (released_) detail::refuse_pass_after_release(pass);
   }
 
-  void allocate() {
+  STOWAGE_COLD void allocate() {
     if (placement_ == placement::slab) {
       if (plan_.slab_bytes() == 0) return;
       slab_ = static_cast<std::byte*>(backend_.get().allocate(plan_.slab_bytes(), plan_.slab_alignment()));
@@ -230,7 +237,7 @@ private:
     }
   }
 
-  status deallocate() noexcept {
+  STOWAGE_COLD status deallocate() noexcept {
     status first_failure;
     if (slab_ != nullptr) {
       first_failure.merge(backend_.get().deallocate(slab_, plan_.slab_bytes(), plan_.slab_alignment()), "slab");
@@ -247,11 +254,12 @@ private:
     return first_failure;
   }
 
-  void bind() {
-    detail::visit_leaves<0>(fields_, field_binder{*this});
+  STOWAGE_COLD void bind() noexcept {
+    nodes_type nodes;
+    detail::visit_leaves<0>(fields_, field_binder{*this, nodes});
   }
 
-  void zero_at_construction(stream_type stream) {
+  STOWAGE_COLD void zero_at_construction(stream_type stream) {
     segments<plan_type::field_count> pass;
     add_fields(pass, fields_zeroed_at_construction{});
     run(stream, pass);

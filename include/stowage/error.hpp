@@ -1,5 +1,6 @@
 #pragma once
 
+#include <stowage/detail/cold.hpp>
 #include <stowage/text.hpp>
 
 #include <cstddef>
@@ -90,14 +91,14 @@ public:
   }
 
   /// A line for a log: what failed, for which field, how large, why.
-  [[nodiscard]] std::string message() const {
+  [[nodiscard]] STOWAGE_COLD std::string message() const {
     if (ok()) return "ok";
-    std::string text{failure_.operation};
-    text.append(" of '").append(failure_.subject).append("' (").append(std::to_string(failure_.bytes));
-    text.append(" bytes) failed");
-    if (failure_.code != 0) text.append(" with code ").append(std::to_string(failure_.code));
-    if (!failure_.reason.empty()) text.append(": ").append(failure_.reason);
-    return text;
+    detail::message text;
+    text << failure_.operation << " of '" << failure_.subject << "' (" << failure_.bytes << " bytes) failed";
+    if (failure_.code < 0) text << " with code -" << std::size_t{0} - static_cast<std::size_t>(failure_.code);
+    if (failure_.code > 0) text << " with code " << static_cast<std::size_t>(failure_.code);
+    if (!failure_.reason.empty()) text << ": " << failure_.reason;
+    return text.c_str();
   }
 
 private:

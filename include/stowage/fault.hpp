@@ -5,7 +5,6 @@
 #include <stowage/text.hpp>
 
 #include <cstddef>
-#include <string>
 #include <string_view>
 
 namespace stowage {
@@ -48,25 +47,21 @@ constexpr std::string_view explanation(fault_kind kind) {
 }
 
 /// "stowage: field 'logits': 8 * 4 does not fit in 64 bits, in bf16 [M, vocab]; what to do".
-STOWAGE_COLD inline std::string describe(const fault& what, std::string_view field, std::string_view formula) {
-  std::string text = "stowage: ";
-  if (!field.empty()) text.append("field '").append(field).append("': ");
-  if (what.kind == fault_kind::negative_input) {
-    text.append("input ").append(what.input).append(" = -").append(std::to_string(what.left)).append(" is negative");
-  } else if (what.kind == fault_kind::above_limit) {
-    text.append("input ").append(what.input).append(" = ").append(std::to_string(what.left));
-    text.append(" is above its limit of ").append(std::to_string(what.right));
-  } else {
-    text.append(std::to_string(what.left)).append(1, ' ').append(1, what.operation).append(1, ' ');
-    text.append(std::to_string(what.right)).append(explanation(what.kind));
-  }
-  if (!formula.empty()) text.append(", in ").append(formula);
-  return text.append("; check the values in the params struct");
-}
-
 [[noreturn]] STOWAGE_COLD inline void throw_size_error(const fault& what, std::string_view field,
                                                        std::string_view formula) {
-  throw size_error(describe(what, field, formula));
+  message text;
+  text << "stowage: ";
+  if (!field.empty()) text << "field '" << field << "': ";
+  if (what.kind == fault_kind::negative_input) {
+    text << "input " << what.input << " = -" << what.left << " is negative";
+  } else if (what.kind == fault_kind::above_limit) {
+    text << "input " << what.input << " = " << what.left << " is above its limit of " << what.right;
+  } else {
+    text << what.left << ' ' << what.operation << ' ' << what.right << explanation(what.kind);
+  }
+  if (!formula.empty()) text << ", in " << formula;
+  text << "; check the values in the params struct";
+  throw size_error(text.c_str());
 }
 
 } // namespace detail

@@ -8,7 +8,6 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <string>
 #include <string_view>
 #include <type_traits>
 
@@ -346,7 +345,7 @@ constexpr fixed_text<256> text(const Printable& printable) {
 namespace detail {
 
 [[noreturn]] STOWAGE_COLD inline void formula_has_no_value(const fault& what, std::string_view formula) {
-  throw size_error(describe(what, "", formula));
+  throw_size_error(what, {}, formula);
 }
 
 /// The value of a formula or condition; throws, or does not compile, where it has none.

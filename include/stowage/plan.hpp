@@ -46,30 +46,44 @@ inline constexpr std::size_t default_alignment = 256;
 
 namespace detail {
 
-/// The compiler shows `Member` where a size has no value in a constant expression; at run time this throws.
-template <auto Member> struct size_of_field {
-  [[noreturn]] static void has_no_value(const fault& what, std::string_view field, std::string_view formula) {
-    throw_size_error(what, field, formula);
-  }
-};
+/// Never defined. In a constant expression a size without a value ends here, so that the compiler shows the member;
+/// at run time an exception tells it.
+#if defined(__clang__)
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Wundefined-internal" // for structs in anonymous namespaces
+#endif
+template <auto Member> [[noreturn]] void size_of_field_has_no_value();
+#if defined(__clang__)
+#pragma clang diagnostic pop
+#endif
+
+template <class Fields> constexpr void fail_in_constant_expression(std::size_t field) {
+  [&]<class... Types, std::size_t... Indices>(type_list<Types...>, std::index_sequence<Indices...>) {
+    ((field == Indices ? size_of_field_has_no_value<leaf_for_message<Fields, Indices, Types>()>() : void()), ...);
+  }(leaf_types<Fields>{}, std::make_index_sequence<leaf_types<Fields>::size>{});
+}
 
 [[noreturn]] STOWAGE_COLD inline void slab_size_has_no_value(const fault& what, std::string_view field) {
   throw_size_error(what, field, "the offsets and the total of the slab");
 }
 
 [[noreturn]] STOWAGE_COLD inline void no_field_has_this_name(std::string_view name) {
-  throw bounds_error("stowage: no field is named '" + std::string(name) + "'; see plan.name(index)");
+  message text;
+  text << "stowage: no field is named '" << name << "'; see plan.name(index)";
+  throw bounds_error(text.c_str());
 }
 
 [[noreturn]] STOWAGE_COLD inline void field_index_out_of_range(std::size_t index, std::size_t count) {
-  throw bounds_error("stowage: field number " + std::to_string(index) + " wanted, the field list has " +
-                     std::to_string(count));
+  message text;
+  text << "stowage: field number " << index << " wanted, the field list has " << count;
+  throw bounds_error(text.c_str());
 }
 
 [[noreturn]] STOWAGE_COLD inline void override_is_smaller_than_its_regions(std::string_view field, std::size_t wanted,
                                                                            std::size_t given) {
-  throw bounds_error("stowage: field '" + std::string(field) + "': " + std::to_string(given) +
-                     " bytes passed in, its regions need " + std::to_string(wanted));
+  message text;
+  text << "stowage: field '" << field << "': " << given << " bytes passed in, its regions need " << wanted;
+  throw bounds_error(text.c_str());
 }
 
 /// All that plans and passes know of one field.
@@ -79,7 +93,6 @@ template <class Params> struct field_entry {
   bool cleared_by_zero_all = false;
   row_pass in_row_pass = row_pass::nothing;
   std::string_view policy;
-  void (*has_no_value)(const fault&, std::string_view, std::string_view) = nullptr;
 };
 
 template <class Definition, class Params>
@@ -90,23 +103,21 @@ inline constexpr auto nodes_of_field = [] {
   return nodes;
 }();
 
-template <class Fields, class Params, std::size_t Field, class Buffer> constexpr field_entry<Params> entry_of_field() {
+template <class Params, class Buffer> constexpr field_entry<Params> entry_of_field() {
   using definition = typename Buffer::definition;
   using policy = typename definition::policy;
   return {nodes_of_field<definition, Params>.data(),
           policy::slab_group,
           policy::cleared_by_zero_all,
           policy::in_row_pass,
-          policy::name,
-          &size_of_field<leaf_for_message<Fields, Field, Buffer>()>::has_no_value};
+          policy::name};
 }
 
 /// The table of a field list, in declaration order.
 template <class Fields, class Params>
-inline constexpr auto field_table = []<class... Types, std::size_t... Indices>(type_list<Types...>,
-                                                                              std::index_sequence<Indices...>) {
-  return std::array<field_entry<Params>, sizeof...(Types)>{entry_of_field<Fields, Params, Indices, Types>()...};
-}(leaf_types<Fields>{}, std::make_index_sequence<leaf_types<Fields>::size>{});
+inline constexpr auto field_table = []<class... Types>(type_list<Types...>) {
+  return std::array<field_entry<Params>, sizeof...(Types)>{entry_of_field<Params, Types>()...};
+}(leaf_types<Fields>{});
 
 /// What the types of a field list tell, without params.
 template <class... Types> struct list_traits {
@@ -318,10 +329,11 @@ public:
   static constexpr std::size_t most_row_segments = decltype(detail::traits_of_list(field_types{}))::row_ranges +
                                                    decltype(detail::traits_of_list(field_types{}))::whole_fields;
 
-  /// Evaluates one field that takes memory into `out`, node by node, with the state of this plan.
-  constexpr void place_field(std::size_t field, detail::placed_node* out) const {
+  /// Evaluates one field into `out`, node by node, with the state of this plan; nodes without memory where `bound` is
+  /// false.
+  STOWAGE_COLD constexpr void place_field(std::size_t field, bool bound, detail::placed_node* out) const {
     fault first_fault;
-    place_field(field, detail::evaluator<Params>{params_, first_fault}, out);
+    place_field(field, bound, detail::evaluator<Params>{params_, first_fault}, out);
   }
   /// Most nodes of one field.
   static constexpr std::size_t most_nodes = decltype(detail::traits_of_list(field_types{}))::most_nodes;
@@ -358,12 +370,16 @@ private:
   }
 
   STOWAGE_COLD constexpr void fail(std::size_t field, const fault& what) const {
+    if (__builtin_is_constant_evaluated()) {
+      detail::fail_in_constant_expression<Fields>(field);
+      return;
+    }
     const auto formula = write_text<512>([&](text_writer& writer) {
       const detail::content_node<Params>* node = table()[field].nodes;
       if (node->kind == detail::content_kind::tensor) writer << node->element << ' ';
       detail::write_shape(writer, node);
     });
-    table()[field].has_no_value(what, name(field), formula.view());
+    detail::throw_size_error(what, name(field), formula.view());
   }
 
   STOWAGE_COLD constexpr void override_bytes(std::size_t field, std::size_t bytes) {
@@ -417,11 +433,11 @@ private:
     slab_bytes_ = cursor;
   }
 
-  constexpr void place_field(std::size_t field, const detail::evaluator<Params>& evaluate,
+  constexpr void place_field(std::size_t field, bool bound, const detail::evaluator<Params>& evaluate,
                              detail::placed_node* out) const {
     const field_layout& layout = layouts_[field];
     const detail::content_node<Params>* node = table()[field].nodes;
-    if (layout.state == field_state::present) {
+    if (bound && layout.state == field_state::present) {
       detail::placed_node* next = out;
       const detail::content_node<Params>* at = node;
       detail::place_content(at, next, 0, evaluate, true);
@@ -433,13 +449,13 @@ private:
     } else {
       for (std::uint32_t index = 0; index < node->length; ++index) out[index] = {};
     }
-    out->bytes = layout.bytes;
+    out->bytes = bound ? layout.bytes : 0;
     out->name = name(field);
   }
 
   constexpr void collect_ranges(std::size_t field, const detail::evaluator<Params>& evaluate) {
     nodes_type placed{};
-    place_field(field, evaluate, placed.data());
+    place_field(field, true, evaluate, placed.data());
     row_field& entry = row_fields_[row_field_count_++];
     entry = {field, range_count_, range_count_};
     if (layouts_[field].state == field_state::present) {

@@ -40,25 +40,25 @@ template <class Parts> consteval bool check_parts() {
 } // namespace detail
 
 /// The bound memory of a region list. `parts()` is the Parts struct with every part bound under its own name.
-template <class Parts> class regions_handle {
+template <class Parts> class regions_handle : public handle_base {
 public:
   /// Start of the memory, or null.
   [[nodiscard]] STOWAGE_HOST_DEVICE constexpr std::byte* data() const { return data_; }
-  /// Allocated bytes.
-  [[nodiscard]] STOWAGE_HOST_DEVICE constexpr std::size_t bytes() const { return bytes_; }
-  [[nodiscard]] STOWAGE_HOST_DEVICE explicit constexpr operator bool() const { return data_ != nullptr; }
   /// The parts: `field.parts().keys.data()`. A part whose condition does not hold is null.
   [[nodiscard]] STOWAGE_HOST_DEVICE constexpr const Parts& parts() const { return inner_; }
   [[nodiscard]] STOWAGE_HOST_DEVICE constexpr const Parts* operator->() const { return &inner_; }
-  /// Name of the field, for messages.
-  [[nodiscard]] constexpr std::string_view name() const { return name_; }
 
 private:
   friend detail::binder;
-  std::byte* data_ = nullptr;
-  std::size_t bytes_ = 0;
+
+  static void bind_inner(Parts& parts, const detail::placed_node*& node, std::byte* field) {
+    const auto members = detail::tie_members(parts);
+    [&]<class... Types, std::size_t... Indices>(detail::type_list<Types...>, std::index_sequence<Indices...>) {
+      (detail::binder::bind(static_cast<const detail::member_slot<Indices, Types>&>(members).value, node, field), ...);
+    }(detail::member_types<Parts>{}, std::make_index_sequence<detail::member_count<Parts>>{});
+  }
+
   Parts inner_{};
-  std::string_view name_;
 };
 
 /// Parts laid out one after another, each at its alignment (that of its element unless it carries align<N>). `Parts`
@@ -92,20 +92,6 @@ template <class Parts> struct regions {
     ++out;
     [&out]<class... Types, std::size_t... Indices>(detail::type_list<Types...>, std::index_sequence<Indices...>) {
       (Types::definition::emit(out, detail::member_name_of<Parts, Indices, Types>, 1), ...);
-    }(part_types{}, std::make_index_sequence<part_count>{});
-  }
-
-  static void bind(handle& target, const detail::placed_node*& node, std::byte* field) {
-    if (node->bytes == 0) {
-      node += nodes;
-      return;
-    }
-    detail::binder::set_base(target, *node++, field);
-    const auto parts = detail::tie_members(detail::binder::inner(target));
-    [&]<class... Types, std::size_t... Indices>(detail::type_list<Types...>, std::index_sequence<Indices...>) {
-      (Types::definition::content_type::bind(static_cast<const detail::member_slot<Indices, Types>&>(parts).value,
-                                             node, field),
-       ...);
     }(part_types{}, std::make_index_sequence<part_count>{});
   }
 };
@@ -158,19 +144,14 @@ struct shared_element<First, Rest...> {
 
 /// The bound memory of alternatives: `field.as<Alternative>()` is the one of that type, as its handle, or as the bound
 /// Parts struct for a parts aggregate. All of them begin at the same address.
-template <class... Alternatives> class alternatives_handle {
+template <class... Alternatives> class alternatives_handle : public handle_base {
 public:
   /// What the alternatives hold where it is the same for all, else bytes.
   using element_type =
       typename detail::shared_element<typename detail::definition_of<Alternatives>::content_type...>::type;
 
-  /// Start of the memory, or null.
-  [[nodiscard]] constexpr element_type* data() const { return reinterpret_cast<element_type*>(data_); }
-  /// Allocated bytes: those of the largest alternative.
-  [[nodiscard]] STOWAGE_HOST_DEVICE constexpr std::size_t bytes() const { return bytes_; }
-  [[nodiscard]] STOWAGE_HOST_DEVICE explicit constexpr operator bool() const { return data_ != nullptr; }
-  /// Name of the field, for messages.
-  [[nodiscard]] constexpr std::string_view name() const { return name_; }
+  /// Start of the memory, or null. bytes() are those of the largest alternative.
+  [[nodiscard]] STOWAGE_HOST_DEVICE element_type* data() const { return reinterpret_cast<element_type*>(data_); }
 
   /// One alternative; null (or with null parts) where its condition does not hold.
   template <class Alternative>
@@ -186,12 +167,16 @@ public:
 
 private:
   friend detail::binder;
-  std::byte* data_ = nullptr;
-  std::size_t bytes_ = 0;
-  detail::alternative_slots<std::index_sequence_for<Alternatives...>,
-                            typename detail::definition_of<Alternatives>::content_type::handle...>
-      inner_{};
-  std::string_view name_;
+  using slots = detail::alternative_slots<std::index_sequence_for<Alternatives...>,
+                                          typename detail::definition_of<Alternatives>::content_type::handle...>;
+
+  static void bind_inner(slots& inner, const detail::placed_node*& node, std::byte* field) {
+    [&]<std::size_t... Indices>(std::index_sequence<Indices...>) {
+      (detail::binder::bind(detail::slot_at<Indices>(inner), node, field), ...);
+    }(std::index_sequence_for<Alternatives...>{});
+  }
+
+  slots inner_{};
 };
 
 /// Layouts that share the same bytes; the largest one present decides the size. Each is a `part` (an element with a
@@ -216,19 +201,6 @@ struct alternatives {
     out->children = static_cast<std::uint32_t>(sizeof...(Alternatives));
     ++out;
     (detail::definition_of<Alternatives>::emit(out, {}, 1), ...);
-  }
-
-  static void bind(handle& target, const detail::placed_node*& node, std::byte* field) {
-    if (node->bytes == 0) {
-      node += nodes;
-      return;
-    }
-    detail::binder::set_base(target, *node++, field);
-    [&]<std::size_t... Indices>(std::index_sequence<Indices...>) {
-      (detail::definition_of<Alternatives>::content_type::bind(
-           detail::slot_at<Indices>(detail::binder::inner(target)), node, field),
-       ...);
-    }(std::index_sequence_for<Alternatives...>{});
   }
 };
 

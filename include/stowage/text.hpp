@@ -71,6 +71,21 @@ template <std::size_t Capacity = 256, class Write> constexpr fixed_text<Capacity
 
 namespace detail {
 
+/// The text of an error, without heap use. Longer ones are cut.
+class message {
+public:
+  template <class Part> message& operator<<(const Part& part) {
+    writer_ << part;
+    return *this;
+  }
+  [[nodiscard]] const char* c_str() const { return characters_; } // the rest is zero
+
+private:
+  static constexpr std::size_t capacity = 1023;
+  char characters_[capacity + 1]{};
+  text_writer writer_{characters_, capacity};
+};
+
 constexpr bool is_identifier_character(char character) {
   return (character >= 'a' && character <= 'z') || (character >= 'A' && character <= 'Z') ||
          (character >= '0' && character <= '9') || character == '_';

@@ -1,0 +1,167 @@
+#pragma once
+
+#include <stowage/detail/cold.hpp>
+#include <stowage/detail/host_device.hpp>
+#include <stowage/element.hpp>
+#include <stowage/error.hpp>
+#include <stowage/layout.hpp>
+#include <stowage/shape.hpp>
+
+#include <array>
+#include <concepts>
+#include <cstddef>
+#include <span>
+#include <string_view>
+
+namespace stowage {
+
+namespace detail {
+
+struct binder;
+
+[[noreturn]] STOWAGE_COLD inline void throw_rows_out_of_range(std::string_view field, std::size_t first,
+                                                              std::size_t last, std::size_t capacity) {
+  message text;
+  text << "stowage: field '" << field << "': rows [" << first << ", " << last << ") wanted, " << capacity
+       << " rows are there; plan for more tokens or ask for fewer rows";
+  throw bounds_error(text.c_str());
+}
+
+[[noreturn]] STOWAGE_COLD inline void throw_rows_are_not_whole_blocks(std::string_view field, std::size_t block) {
+  message text;
+  text << "stowage: field '" << field << "': its rows are not whole blocks of " << block
+       << " elements; pad the last extent";
+  throw bounds_error(text.c_str());
+}
+
+} // namespace detail
+
+/// What all handles have: where the memory of a field or part is, and how large. Trivially copyable, so that it can be
+/// passed to a kernel by value. Null where the field is absent, has no bytes, or is released.
+class handle_base {
+public:
+  /// Allocated bytes, floors included, without alignment padding.
+  [[nodiscard]] STOWAGE_HOST_DEVICE constexpr std::size_t bytes() const { return bytes_; }
+  [[nodiscard]] STOWAGE_HOST_DEVICE explicit constexpr operator bool() const { return data_ != nullptr; }
+  /// Name of the field or part, for messages; empty in a field list that no arena has bound.
+  [[nodiscard]] constexpr std::string_view name() const { return name_; }
+
+protected:
+  std::byte* data_ = nullptr;
+
+private:
+  friend detail::binder;
+  std::size_t bytes_ = 0;
+  std::string_view name_;
+};
+
+/// The bound memory of a tensor.
+template <element Element, std::size_t Rank, bool TokenMajor> class tensor_handle : public handle_base {
+public:
+  using element_type = Element;
+
+  /// First element, or null. Elements of a block type are counted in blocks.
+  [[nodiscard]] STOWAGE_HOST_DEVICE Element* data() const { return reinterpret_cast<Element*>(data_); }
+
+  /// Extents in elements, outermost first; zeros where the field is absent.
+  [[nodiscard]] constexpr std::array<std::size_t, Rank> extents() const {
+    std::array<std::size_t, Rank> result{};
+    for (std::size_t axis = 0; axis < Rank; ++axis) result[axis] = extents_[axis];
+    return result;
+  }
+  /// One extent, for kernels too.
+  [[nodiscard]] STOWAGE_HOST_DEVICE constexpr std::size_t extent(std::size_t axis) const { return extents_[axis]; }
+
+  /// Elements: the product of the extents, 0 where the field is absent.
+  [[nodiscard]] STOWAGE_HOST_DEVICE constexpr std::size_t size() const { return row_count() * row_elements(); }
+  /// Rows: the leading extent; 0 where the field is absent.
+  [[nodiscard]] STOWAGE_HOST_DEVICE constexpr std::size_t row_count() const {
+    if constexpr (Rank == 0) {
+      return data_ == nullptr ? 0 : 1;
+    } else {
+      return extents_[0];
+    }
+  }
+  /// Elements of one row: the product of all extents but the leading one.
+  [[nodiscard]] STOWAGE_HOST_DEVICE constexpr std::size_t row_elements() const {
+    std::size_t elements = 1;
+    for (std::size_t axis = 1; axis < Rank; ++axis) elements *= extents_[axis];
+    return elements;
+  }
+
+  /// All elements; blocks for a block type.
+  [[nodiscard]] std::span<Element> span() const {
+    return {data(), detail::ceil_divide(size(), elements_per_block<Element>())};
+  }
+
+  /// Rows [first, last) of a token-major field, as elements (blocks for a block type). Throws bounds_error beyond the
+  /// capacity, and for a block type whose rows are not whole blocks.
+  [[nodiscard]] std::span<Element> rows(std::size_t first, std::size_t last) const
+    requires TokenMajor
+  {
+    constexpr std::size_t block = elements_per_block<Element>();
+    if (first > last || last > row_count()) detail::throw_rows_out_of_range(name(), first, last, row_count());
+    if (row_elements() % block != 0) detail::throw_rows_are_not_whole_blocks(name(), block);
+    const std::size_t row_blocks = row_elements() / block;
+    return {data() + first * row_blocks, (last - first) * row_blocks};
+  }
+
+  /// Whether a tensor of these extents, in elements, fits in the allocated bytes: an engine asks it before it picks a
+  /// kernel that writes padded rows. False where the product overflows or the field is absent.
+  template <std::convertible_to<std::size_t>... Extents> [[nodiscard]] constexpr bool fits(Extents... extents) const {
+    std::size_t elements = 1;
+    const bool representable = (detail::checked_multiply(elements, static_cast<std::size_t>(extents), elements) && ...);
+    return representable && fits_elements(elements);
+  }
+
+  /// The same for a shape, evaluated for the params of the moment.
+  template <detail::any_shape Shape, class Params>
+  [[nodiscard]] constexpr bool fits(Shape, const Params& params) const {
+    fault first_fault;
+    const detail::evaluator<Params> evaluate{params, first_fault};
+    const auto program = Shape::template compile<Params>();
+    const detail::instruction<Params>* at = program.data();
+    std::size_t elements = 1;
+    for (std::size_t axis = 0; axis < Shape::rank; ++axis) elements = evaluate.multiply(elements, evaluate.take(at));
+    return first_fault.kind == fault_kind::none && fits_elements(elements);
+  }
+
+private:
+  friend detail::binder;
+
+  [[nodiscard]] constexpr bool fits_elements(std::size_t elements) const {
+    const std::size_t blocks = detail::ceil_divide(elements, elements_per_block<Element>());
+    return data_ != nullptr && blocks <= bytes() / sizeof(Element);
+  }
+
+  std::size_t extents_[Rank > 0 ? Rank : 1]{}; // not a std::array, which kernels cannot index
+};
+
+namespace detail {
+
+/// The only way into the handles.
+struct binder {
+  /// Points a handle at its evaluated node in the memory of its field, or at nothing.
+  STOWAGE_COLD static void set(handle_base& handle, std::size_t* extents, std::size_t rank, const placed_node& node,
+                               std::byte* field) {
+    handle.data_ = node.bytes == 0 ? nullptr : field + node.offset;
+    handle.bytes_ = node.bytes;
+    handle.name_ = node.name;
+    for (std::size_t axis = 0; axis < rank; ++axis) extents[axis] = node.extents[axis];
+  }
+
+  /// Binds a handle and what is in it, and moves `node` behind them.
+  template <element Element, std::size_t Rank, bool TokenMajor>
+  static void bind(tensor_handle<Element, Rank, TokenMajor>& handle, const placed_node*& node, std::byte* field) {
+    set(handle, handle.extents_, Rank, *node++, field);
+  }
+  template <class Handle>
+    requires requires(Handle& handle) { handle.inner_; }
+  STOWAGE_COLD static void bind(Handle& handle, const placed_node*& node, std::byte* field) {
+    set(handle, nullptr, 0, *node++, field);
+    Handle::bind_inner(handle.inner_, node, field);
+  }
+};
+
+} // namespace detail
+} // namespace stowage
