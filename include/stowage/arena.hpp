@@ -189,23 +189,6 @@ public:
 private:
   template <std::size_t Capacity> using segments = detail::segment_list<Capacity>;
 
-  using nodes_type = std::array<detail::placed_node, plan_type::most_nodes>;
-
-  /// Points each handle at its field, or at nothing where the field has no address.
-  struct field_binder {
-    const arena& self;
-    nodes_type& nodes;
-    template <std::size_t Field, class Buffer> void operator()(Buffer& buffer) const {
-      const detail::placed_node* node = self.place(Field, nodes);
-      detail::binder::bind(buffer, node, self.addresses_[Field]);
-    }
-  };
-
-  STOWAGE_COLD const detail::placed_node* place(std::size_t field, nodes_type& nodes) const {
-    plan_.place_field(field, addresses_[field] != nullptr, nodes.data());
-    return nodes.data();
-  }
-
   // Which fields a pass over whole fields takes.
   struct zeroed_fields {
     template <class Definition> static constexpr bool take = Definition::policy::cleared_by_zero_all;
@@ -255,8 +238,14 @@ private:
   }
 
   STOWAGE_COLD void bind() noexcept {
-    nodes_type nodes;
-    detail::visit_leaves<0>(fields_, field_binder{*this, nodes});
+    detail::visit_leaves(fields_, 0, [this](std::size_t field, std::byte* handle) { bind_field(field, handle); });
+  }
+
+  /// Points a handle at its field, or at nothing where the field has no address.
+  STOWAGE_COLD void bind_field(std::size_t field, std::byte* handle) noexcept {
+    std::array<detail::placed_node, plan_type::most_nodes> placed;
+    plan_.place_field(field, addresses_[field] != nullptr, placed.data());
+    detail::bind_handles(plan_type::table()[field].nodes, placed.data(), handle, addresses_[field]);
   }
 
   STOWAGE_COLD void zero_at_construction(stream_type stream) {

@@ -33,7 +33,7 @@ template <opcode Code, class Left, class Right> struct logical {
   Left left;
   Right right;
   template <class Params> constexpr void emit(detail::instruction<Params>*& out) const {
-    detail::emit_node<logical>(out, Code);
+    detail::emit_node(out, Code, length, uses_tokens);
     left.emit(out);
     right.emit(out);
   }
@@ -45,7 +45,7 @@ template <class Operand> struct negation {
   static constexpr bool uses_tokens = Operand::uses_tokens;
   Operand operand;
   template <class Params> constexpr void emit(detail::instruction<Params>*& out) const {
-    detail::emit_node<negation>(out, opcode::negation);
+    detail::emit_node(out, opcode::negation, length, uses_tokens);
     operand.emit(out);
   }
 };

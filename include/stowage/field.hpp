@@ -31,9 +31,10 @@ concept trait = requires { typename Type::stowage_trait; };
 
 template <class Type>
 concept zero_policy = trait<Type> && requires {
-  { Type::slab_group } -> std::convertible_to<std::size_t>;
-  { Type::cleared_by_zero_all } -> std::convertible_to<bool>;
-  { Type::in_row_pass } -> std::convertible_to<row_pass>;
+  Type::name;
+  Type::slab_group;
+  Type::cleared_by_zero_all;
+  Type::in_row_pass;
 };
 
 /// What a field holds: a tensor, a region list or alternatives.
@@ -51,6 +52,8 @@ template <class Params> struct content_node {
   /// Nodes of this content, itself included, and parts or alternatives directly in it.
   std::uint32_t length = 1;
   std::uint32_t children = 0;
+  /// Where the handle of this node lies in the handle of its field; bytes.
+  std::uint32_t handle_offset = 0;
   /// Start alignment within its region list; bytes.
   std::size_t alignment = 1;
   /// Floor of a present node and what an absent one keeps; bytes.
@@ -179,8 +182,10 @@ template <content Content, class... Traits> struct field_definition {
 
   /// Writes the nodes of the content, the first one with what the traits say, and moves `out` behind them.
   template <class Params>
-  static constexpr void emit(detail::content_node<Params>*& out, std::string_view name, std::size_t by_default) {
+  static constexpr void emit(detail::content_node<Params>*& out, std::string_view name, std::size_t handle_offset,
+                             std::size_t by_default) {
     detail::content_node<Params>& node = *out;
+    node.handle_offset = static_cast<std::uint32_t>(handle_offset);
     Content::emit(out);
     node.name = name;
     node.alignment = alignment(by_default);

@@ -48,24 +48,24 @@ concept readable_as_size = std::integral<Type> || std::is_enum_v<Type> || is_cou
 /// Stands for the params struct of a program that is only printed.
 struct no_params {};
 
+template <class Value> constexpr reading make_reading(const Value& value) {
+  if constexpr (is_count<Value>) {
+    return {value.value, false};
+  } else if constexpr (std::signed_integral<Value>) {
+    return {value < 0 ? std::size_t{0} - static_cast<std::size_t>(value) : static_cast<std::size_t>(value), value < 0};
+  } else {
+    return {static_cast<std::size_t>(value), false};
+  }
+}
+
 template <class Params, auto Member> constexpr reading read_member(const Params& params) {
   static_assert(std::is_base_of_v<typename member_pointer<decltype(Member)>::class_type, Params>,
                 "stowage: a formula reads another params struct than the one the plan is made for");
   using value_type = typename member_pointer<decltype(Member)>::value_type;
-  const value_type value = [&] {
-    if constexpr (std::is_member_function_pointer_v<decltype(Member)>) {
-      return (params.*Member)();
-    } else {
-      return params.*Member;
-    }
-  }();
-  if constexpr (is_count<value_type>) {
-    return {value.value, false};
-  } else if constexpr (std::signed_integral<value_type>) {
-    if (value < 0) return {std::size_t{0} - static_cast<std::size_t>(value), true};
-    return {static_cast<std::size_t>(value), false};
+  if constexpr (std::is_member_function_pointer_v<decltype(Member)>) {
+    return make_reading<value_type>((params.*Member)());
   } else {
-    return {static_cast<std::size_t>(value), false};
+    return make_reading<value_type>(params.*Member);
   }
 }
 
@@ -176,19 +176,19 @@ template <operand Type> constexpr auto lift(Type value) {
 }
 template <class Type> using lifted = decltype(lift(std::declval<Type>()));
 
-/// Whether `left code right` grows with tokens. A difference has no value where it would be negative.
-template <class Left, class Right> constexpr bool grows(opcode code) {
-  if (code == opcode::subtract) return !Left::uses_tokens && !Right::uses_tokens;
-  if (code == opcode::divide || code == opcode::ceil_divide) return Left::grows_with_tokens && !Right::uses_tokens;
-  return Left::grows_with_tokens && Right::grows_with_tokens;
+/// Whether `left code right` grows with tokens, when they do. A difference has no value where it would be negative.
+constexpr bool grows(opcode code, bool left_uses_tokens, bool right_uses_tokens) {
+  if (code == opcode::subtract) return !left_uses_tokens && !right_uses_tokens;
+  return !right_uses_tokens || (code != opcode::divide && code != opcode::ceil_divide);
 }
 
 /// Writes the instruction of a node whose operands follow.
-template <class Node, class Params>
-constexpr void emit_node(instruction<Params>*& out, opcode code, std::size_t value = 0) {
+template <class Params>
+constexpr void emit_node(instruction<Params>*& out, opcode code, std::uint32_t length, bool uses_tokens,
+                         std::size_t value = 0) {
   out->code = code;
-  out->uses_tokens = Node::uses_tokens;
-  out->length = Node::length;
+  out->uses_tokens = uses_tokens;
+  out->length = length;
   out->value = value;
   ++out;
 }
@@ -200,11 +200,12 @@ template <opcode Code, class Left, class Right> struct binary {
   using stowage_formula = void;
   static constexpr std::uint32_t length = 1 + Left::length + Right::length;
   static constexpr bool uses_tokens = Left::uses_tokens || Right::uses_tokens;
-  static constexpr bool grows_with_tokens = detail::grows<Left, Right>(Code);
+  static constexpr bool grows_with_tokens = Left::grows_with_tokens && Right::grows_with_tokens &&
+                                            detail::grows(Code, Left::uses_tokens, Right::uses_tokens);
   Left left;
   Right right;
   template <class Params> constexpr void emit(detail::instruction<Params>*& out) const {
-    detail::emit_node<binary>(out, Code);
+    detail::emit_node(out, Code, length, uses_tokens);
     left.emit(out);
     right.emit(out);
   }
@@ -218,7 +219,7 @@ template <std::size_t Multiple, class Operand> struct padded {
   static constexpr bool grows_with_tokens = Operand::grows_with_tokens;
   Operand operand;
   template <class Params> constexpr void emit(detail::instruction<Params>*& out) const {
-    detail::emit_node<padded>(out, opcode::round_up, Multiple);
+    detail::emit_node(out, opcode::round_up, length, uses_tokens, Multiple);
     operand.emit(out);
   }
 };
@@ -231,7 +232,7 @@ template <std::size_t Limit, class Operand> struct limited {
   static constexpr bool grows_with_tokens = true;
   Operand operand;
   template <class Params> constexpr void emit(detail::instruction<Params>*& out) const {
-    detail::emit_node<limited>(out, opcode::at_most, Limit);
+    detail::emit_node(out, opcode::at_most, length, uses_tokens, Limit);
     operand.emit(out);
   }
 };
@@ -247,7 +248,7 @@ template <class Condition, class Yes, class No> struct choice {
   Yes yes;
   No no;
   template <class Params> constexpr void emit(detail::instruction<Params>*& out) const {
-    detail::emit_node<choice>(out, opcode::choose);
+    detail::emit_node(out, opcode::choose, length, uses_tokens);
     when.emit(out);
     yes.emit(out);
     no.emit(out);

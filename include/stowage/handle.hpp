@@ -10,14 +10,13 @@
 #include <array>
 #include <concepts>
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string_view>
 
 namespace stowage {
 
 namespace detail {
-
-struct binder;
 
 [[noreturn]] STOWAGE_COLD inline void throw_rows_out_of_range(std::string_view field, std::size_t first,
                                                               std::size_t last, std::size_t capacity) {
@@ -36,56 +35,70 @@ struct binder;
 
 } // namespace detail
 
+namespace detail {
+
+/// Where the memory of a field or part is. The first thing in every handle; what follows it is the extents of a tensor
+/// or the handles of the parts. All of it is written through the offsets in the table of contents (layout.hpp).
+struct handle_header {
+  std::byte* address = nullptr;
+  std::size_t bytes = 0;
+  std::string_view name;
+};
+
+template <std::size_t Rank> struct extent_list {
+  std::size_t values[Rank > 0 ? Rank : 1]{}; // not a std::array, which kernels cannot index
+};
+
+} // namespace detail
+
 /// What all handles have: where the memory of a field or part is, and how large. Trivially copyable, so that it can be
 /// passed to a kernel by value. Null where the field is absent, has no bytes, or is released.
-class handle_base {
+template <class Inner> class handle_base {
 public:
   /// Allocated bytes, floors included, without alignment padding.
-  [[nodiscard]] STOWAGE_HOST_DEVICE constexpr std::size_t bytes() const { return bytes_; }
-  [[nodiscard]] STOWAGE_HOST_DEVICE explicit constexpr operator bool() const { return data_ != nullptr; }
+  [[nodiscard]] STOWAGE_HOST_DEVICE constexpr std::size_t bytes() const { return header_.bytes; }
+  [[nodiscard]] STOWAGE_HOST_DEVICE explicit constexpr operator bool() const { return header_.address != nullptr; }
   /// Name of the field or part, for messages; empty in a field list that no arena has bound.
-  [[nodiscard]] constexpr std::string_view name() const { return name_; }
+  [[nodiscard]] constexpr std::string_view name() const { return header_.name; }
 
 protected:
-  std::byte* data_ = nullptr;
-
-private:
-  friend detail::binder;
-  std::size_t bytes_ = 0;
-  std::string_view name_;
+  detail::handle_header header_;
+  Inner inner_{};
 };
 
 /// The bound memory of a tensor.
-template <element Element, std::size_t Rank, bool TokenMajor> class tensor_handle : public handle_base {
+template <element Element, std::size_t Rank, bool TokenMajor> class tensor_handle : public handle_base<detail::extent_list<Rank>> {
 public:
   using element_type = Element;
 
   /// First element, or null. Elements of a block type are counted in blocks.
-  [[nodiscard]] STOWAGE_HOST_DEVICE Element* data() const { return reinterpret_cast<Element*>(data_); }
+  [[nodiscard]] STOWAGE_HOST_DEVICE Element* data() const { return reinterpret_cast<Element*>(this->header_.address); }
 
   /// Extents in elements, outermost first; zeros where the field is absent.
   [[nodiscard]] constexpr std::array<std::size_t, Rank> extents() const {
     std::array<std::size_t, Rank> result{};
-    for (std::size_t axis = 0; axis < Rank; ++axis) result[axis] = extents_[axis];
+    for (std::size_t axis = 0; axis < Rank; ++axis) result[axis] = extent(axis);
     return result;
   }
   /// One extent, for kernels too.
-  [[nodiscard]] STOWAGE_HOST_DEVICE constexpr std::size_t extent(std::size_t axis) const { return extents_[axis]; }
+  [[nodiscard]] STOWAGE_HOST_DEVICE constexpr std::size_t extent(std::size_t axis) const {
+    return this->inner_.values[axis];
+  }
 
   /// Elements: the product of the extents, 0 where the field is absent.
   [[nodiscard]] STOWAGE_HOST_DEVICE constexpr std::size_t size() const { return row_count() * row_elements(); }
   /// Rows: the leading extent; 0 where the field is absent.
   [[nodiscard]] STOWAGE_HOST_DEVICE constexpr std::size_t row_count() const {
     if constexpr (Rank == 0) {
-      return data_ == nullptr ? 0 : 1;
+      return *this ? 1 : 0;
     } else {
-      return extents_[0];
+      return extent(0);
     }
   }
   /// Elements of one row: the product of all extents but the leading one.
   [[nodiscard]] STOWAGE_HOST_DEVICE constexpr std::size_t row_elements() const {
     std::size_t elements = 1;
-    for (std::size_t axis = 1; axis < Rank; ++axis) elements *= extents_[axis];
+    for (std::size_t axis = 1; axis < Rank; ++axis) elements *= extent(axis);
     return elements;
   }
 
@@ -100,8 +113,8 @@ public:
     requires TokenMajor
   {
     constexpr std::size_t block = elements_per_block<Element>();
-    if (first > last || last > row_count()) detail::throw_rows_out_of_range(name(), first, last, row_count());
-    if (row_elements() % block != 0) detail::throw_rows_are_not_whole_blocks(name(), block);
+    if (first > last || last > row_count()) detail::throw_rows_out_of_range(this->name(), first, last, row_count());
+    if (row_elements() % block != 0) detail::throw_rows_are_not_whole_blocks(this->name(), block);
     const std::size_t row_blocks = row_elements() / block;
     return {data() + first * row_blocks, (last - first) * row_blocks};
   }
@@ -127,41 +140,31 @@ public:
   }
 
 private:
-  friend detail::binder;
-
   [[nodiscard]] constexpr bool fits_elements(std::size_t elements) const {
     const std::size_t blocks = detail::ceil_divide(elements, elements_per_block<Element>());
-    return data_ != nullptr && blocks <= bytes() / sizeof(Element);
+    return *this && blocks <= this->bytes() / sizeof(Element);
   }
-
-  std::size_t extents_[Rank > 0 ? Rank : 1]{}; // not a std::array, which kernels cannot index
 };
 
 namespace detail {
 
-/// The only way into the handles.
-struct binder {
-  /// Points a handle at its evaluated node in the memory of its field, or at nothing.
-  STOWAGE_COLD static void set(handle_base& handle, std::size_t* extents, std::size_t rank, const placed_node& node,
-                               std::byte* field) {
-    handle.data_ = node.bytes == 0 ? nullptr : field + node.offset;
-    handle.bytes_ = node.bytes;
-    handle.name_ = node.name;
-    for (std::size_t axis = 0; axis < rank; ++axis) extents[axis] = node.extents[axis];
-  }
+/// Handles lie one after the other in a parts struct: their sizes are all multiples of their one alignment.
+template <class... Handles> constexpr std::size_t bytes_of_handles = (std::size_t{0} + ... + sizeof(Handles));
 
-  /// Binds a handle and what is in it, and moves `node` behind them.
-  template <element Element, std::size_t Rank, bool TokenMajor>
-  static void bind(tensor_handle<Element, Rank, TokenMajor>& handle, const placed_node*& node, std::byte* field) {
-    set(handle, handle.extents_, Rank, *node++, field);
+/// Points the handle at `handle`, and all that are in it, at their evaluated nodes in the memory of the field.
+template <class Params>
+STOWAGE_COLD void bind_handles(const content_node<Params>* nodes, const placed_node* placed, std::byte* handle,
+                               std::byte* field) {
+  for (std::uint32_t index = 0; index < nodes->length; ++index) {
+    const placed_node& node = placed[index];
+    auto* header = reinterpret_cast<handle_header*>(handle + nodes[index].handle_offset);
+    header->address = node.bytes == 0 ? nullptr : field + node.offset;
+    header->bytes = node.bytes;
+    header->name = node.name;
+    auto* extents = reinterpret_cast<std::size_t*>(header + 1);
+    for (std::uint32_t axis = 0; axis < nodes[index].rank; ++axis) extents[axis] = node.extents[axis];
   }
-  template <class Handle>
-    requires requires(Handle& handle) { handle.inner_; }
-  STOWAGE_COLD static void bind(Handle& handle, const placed_node*& node, std::byte* field) {
-    set(handle, nullptr, 0, *node++, field);
-    Handle::bind_inner(handle.inner_, node, field);
-  }
-};
+}
 
 } // namespace detail
 } // namespace stowage

@@ -99,7 +99,7 @@ template <class Definition, class Params>
 inline constexpr auto nodes_of_field = [] {
   std::array<content_node<Params>, Definition::content_type::nodes> nodes{};
   content_node<Params>* out = nodes.data();
-  Definition::emit(out, {}, default_alignment);
+  Definition::emit(out, {}, 0, default_alignment);
   return nodes;
 }();
 

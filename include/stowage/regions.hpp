@@ -40,25 +40,13 @@ template <class Parts> consteval bool check_parts() {
 } // namespace detail
 
 /// The bound memory of a region list. `parts()` is the Parts struct with every part bound under its own name.
-template <class Parts> class regions_handle : public handle_base {
+template <class Parts> class regions_handle : public handle_base<Parts> {
 public:
   /// Start of the memory, or null.
-  [[nodiscard]] STOWAGE_HOST_DEVICE constexpr std::byte* data() const { return data_; }
+  [[nodiscard]] STOWAGE_HOST_DEVICE constexpr std::byte* data() const { return this->header_.address; }
   /// The parts: `field.parts().keys.data()`. A part whose condition does not hold is null.
-  [[nodiscard]] STOWAGE_HOST_DEVICE constexpr const Parts& parts() const { return inner_; }
-  [[nodiscard]] STOWAGE_HOST_DEVICE constexpr const Parts* operator->() const { return &inner_; }
-
-private:
-  friend detail::binder;
-
-  static void bind_inner(Parts& parts, const detail::placed_node*& node, std::byte* field) {
-    const auto members = detail::tie_members(parts);
-    [&]<class... Types, std::size_t... Indices>(detail::type_list<Types...>, std::index_sequence<Indices...>) {
-      (detail::binder::bind(static_cast<const detail::member_slot<Indices, Types>&>(members).value, node, field), ...);
-    }(detail::member_types<Parts>{}, std::make_index_sequence<detail::member_count<Parts>>{});
-  }
-
-  Parts inner_{};
+  [[nodiscard]] STOWAGE_HOST_DEVICE constexpr const Parts& parts() const { return this->inner_; }
+  [[nodiscard]] STOWAGE_HOST_DEVICE constexpr const Parts* operator->() const { return &this->inner_; }
 };
 
 /// Parts laid out one after another, each at its alignment (that of its element unless it carries align<N>). `Parts`
@@ -89,9 +77,14 @@ template <class Parts> struct regions {
     out->kind = detail::content_kind::regions;
     out->length = nodes;
     out->children = static_cast<std::uint32_t>(part_count);
+    std::size_t handle_offset = out->handle_offset + sizeof(detail::handle_header);
     ++out;
-    [&out]<class... Types, std::size_t... Indices>(detail::type_list<Types...>, std::index_sequence<Indices...>) {
-      (Types::definition::emit(out, detail::member_name_of<Parts, Indices, Types>, 1), ...);
+    [&]<class... Types, std::size_t... Indices>(detail::type_list<Types...>, std::index_sequence<Indices...>) {
+      static_assert(sizeof(Parts) == detail::bytes_of_handles<Types...>);
+      static_assert(sizeof(handle) == sizeof(detail::handle_header) + sizeof(Parts));
+      ((Types::definition::emit(out, detail::member_name_of<Parts, Indices, Types>, handle_offset, 1),
+        handle_offset += sizeof(Types)),
+       ...);
     }(part_types{}, std::make_index_sequence<part_count>{});
   }
 };
@@ -120,9 +113,6 @@ template <class Indices, class... Handles> struct alternative_slots;
 template <std::size_t... Indices, class... Handles>
 struct alternative_slots<std::index_sequence<Indices...>, Handles...> : alternative_slot<Indices, Handles>... {};
 
-template <std::size_t Index, class Handle> constexpr auto& slot_at(alternative_slot<Index, Handle>& slot) {
-  return slot.handle;
-}
 template <std::size_t Index, class Handle>
 STOWAGE_HOST_DEVICE constexpr const auto& slot_at(const alternative_slot<Index, Handle>& slot) {
   return slot.handle;
@@ -144,14 +134,18 @@ struct shared_element<First, Rest...> {
 
 /// The bound memory of alternatives: `field.as<Alternative>()` is the one of that type, as its handle, or as the bound
 /// Parts struct for a parts aggregate. All of them begin at the same address.
-template <class... Alternatives> class alternatives_handle : public handle_base {
+template <class... Alternatives>
+class alternatives_handle
+    : public handle_base<detail::alternative_slots<
+          std::index_sequence_for<Alternatives...>,
+          typename detail::definition_of<Alternatives>::content_type::handle...>> {
 public:
   /// What the alternatives hold where it is the same for all, else bytes.
   using element_type =
       typename detail::shared_element<typename detail::definition_of<Alternatives>::content_type...>::type;
 
   /// Start of the memory, or null. bytes() are those of the largest alternative.
-  [[nodiscard]] STOWAGE_HOST_DEVICE element_type* data() const { return reinterpret_cast<element_type*>(data_); }
+  [[nodiscard]] STOWAGE_HOST_DEVICE element_type* data() const { return reinterpret_cast<element_type*>(this->header_.address); }
 
   /// One alternative; null (or with null parts) where its condition does not hold.
   template <class Alternative>
@@ -159,24 +153,11 @@ public:
   [[nodiscard]] STOWAGE_HOST_DEVICE constexpr const auto& as() const {
     constexpr std::size_t index = detail::position_of<Alternative, Alternatives...>();
     if constexpr (detail::alternative_definition<Alternative>::is_parts) {
-      return detail::slot_at<index>(inner_).parts();
+      return detail::slot_at<index>(this->inner_).parts();
     } else {
-      return detail::slot_at<index>(inner_);
+      return detail::slot_at<index>(this->inner_);
     }
   }
-
-private:
-  friend detail::binder;
-  using slots = detail::alternative_slots<std::index_sequence_for<Alternatives...>,
-                                          typename detail::definition_of<Alternatives>::content_type::handle...>;
-
-  static void bind_inner(slots& inner, const detail::placed_node*& node, std::byte* field) {
-    [&]<std::size_t... Indices>(std::index_sequence<Indices...>) {
-      (detail::binder::bind(detail::slot_at<Indices>(inner), node, field), ...);
-    }(std::index_sequence_for<Alternatives...>{});
-  }
-
-  slots inner_{};
 };
 
 /// Layouts that share the same bytes; the largest one present decides the size. Each is a `part` (an element with a
@@ -199,8 +180,14 @@ struct alternatives {
     out->kind = detail::content_kind::alternatives;
     out->length = nodes;
     out->children = static_cast<std::uint32_t>(sizeof...(Alternatives));
+    std::size_t handle_offset = out->handle_offset + sizeof(detail::handle_header);
     ++out;
-    (detail::definition_of<Alternatives>::emit(out, {}, 1), ...);
+    static_assert(sizeof(handle) ==
+                  sizeof(detail::handle_header) +
+                      detail::bytes_of_handles<typename detail::definition_of<Alternatives>::content_type::handle...>);
+    ((detail::definition_of<Alternatives>::emit(out, {}, handle_offset, 1),
+      handle_offset += sizeof(typename detail::definition_of<Alternatives>::content_type::handle)),
+     ...);
   }
 };
 

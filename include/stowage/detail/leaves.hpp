@@ -60,7 +60,7 @@ template <class Fields> consteval bool check_aggregate() {
 template <class Fields, std::size_t Before, std::size_t After> consteval std::size_t count_members_after_array() {
   return []<std::size_t... First, std::size_t... Last>(std::index_sequence<First...>, std::index_sequence<Last...>) {
     if constexpr (Before + After < most_members &&
-                  requires { Fields(any_member<Fields, First>{}..., {}, any_member<Fields, Last>{}..., {}); }) {
+                  requires { Fields(any_member_at<Fields, First>{}..., {}, any_member_at<Fields, Last>{}..., {}); }) {
       return count_members_after_array<Fields, Before, After + 1>();
     } else {
       return After;
@@ -159,22 +159,28 @@ template <std::size_t First, class... Types> consteval auto first_leaves(type_li
   return result;
 }
 
-template <std::size_t First, class Fields, class Visit> constexpr void visit_leaves(Fields& fields, const Visit& visit);
+template <class Fields, class Visit> void visit_leaves(Fields& fields, std::size_t first, const Visit& visit);
 
-template <std::size_t Leaf, class Member, class Visit> constexpr void visit_member(Member& member, const Visit& visit) {
+template <class Member, class Visit> void visit_member(Member& member, std::size_t leaf, const Visit& visit) {
   if constexpr (any_buffer<Member>) {
-    visit.template operator()<Leaf>(member);
+    visit(leaf, reinterpret_cast<std::byte*>(&member));
   } else if constexpr (!any_not_owned<Member>) {
-    visit_leaves<Leaf>(member, visit);
+    visit_leaves(member, leaf, visit);
   }
 }
 
-/// Calls visit.operator()<Leaf>(buffer) for each buffer of a field list object, in declaration order.
-template <std::size_t First, class Fields, class Visit> constexpr void visit_leaves(Fields& fields, const Visit& visit) {
+/// Calls visit(leaf, address of the buffer's handle) for each buffer of a field list object, in declaration order,
+/// counted from `first`.
+template <class Fields, class Visit> void visit_leaves(Fields& fields, std::size_t first, const Visit& visit) {
   const auto members = tie_members(fields);
   [&]<class... Types, std::size_t... Indices>(type_list<Types...> types, std::index_sequence<Indices...>) {
-    constexpr auto leaf = first_leaves<First>(decltype(types){});
-    (visit_member<leaf[Indices]>(static_cast<const member_slot<Indices, Types>&>(members).value, visit), ...);
+    if constexpr ((any_buffer<Types> && ...)) { // the usual case, without a function for each member
+      (visit(first + Indices, reinterpret_cast<std::byte*>(&static_cast<const member_slot<Indices, Types>&>(members).value)),
+       ...);
+    } else {
+      constexpr auto leaf = first_leaves<0>(decltype(types){});
+      (visit_member(static_cast<const member_slot<Indices, Types>&>(members).value, first + leaf[Indices], visit), ...);
+    }
   }(member_types<Fields>{}, std::make_index_sequence<member_count<Fields>>{});
 }
 

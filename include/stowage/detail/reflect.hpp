@@ -40,11 +40,12 @@ template <class Wanted, class... Types> consteval std::size_t position_of() {
 }
 
 /// Stands for any member when an aggregate is initialised in an unevaluated expression.
-template <class Aggregate, std::size_t> struct any_member {
+template <class Aggregate> struct any_member {
   template <class Type>
     requires(!std::is_same_v<Type, Aggregate>)
   constexpr operator Type() const noexcept;
 };
+template <class Aggregate, std::size_t> using any_member_at = any_member<Aggregate>;
 
 template <class Aggregate> struct any_base {
   template <class Type>
@@ -58,19 +59,23 @@ struct initialisable<Aggregate, std::index_sequence<Indices...>> {
   // In parentheses no braces are elided: a C array takes no initialiser, where in braces it takes one an element.
   // nvcc's front end accepts too many initialisers in parentheses, so there PFR refuses arrays, in its own words.
 #if defined(__CUDACC__)
-  static constexpr bool by_members = requires { Aggregate{any_member<Aggregate, Indices>{}...}; };
+  static constexpr bool by_members = requires { Aggregate{any_member_at<Aggregate, Indices>{}...}; };
 #else
-  static constexpr bool by_members = requires { Aggregate(any_member<Aggregate, Indices>{}...); };
+  static constexpr bool by_members = requires { Aggregate(any_member_at<Aggregate, Indices>{}...); };
 #endif
-  static constexpr bool by_elements = requires { Aggregate{any_member<Aggregate, Indices>{}...}; };
+  static constexpr bool by_elements = requires { Aggregate{any_member_at<Aggregate, Indices>{}...}; };
 };
 
+template <class Aggregate, std::size_t Count>
+inline constexpr bool has_members = initialisable<Aggregate, std::make_index_sequence<Count>>::by_members;
+
+/// Between `Least`, which it has, and `Most`.
 template <class Aggregate, std::size_t Least, std::size_t Most> consteval std::size_t count_members() {
   if constexpr (Least == Most) {
     return Least;
   } else {
     constexpr std::size_t middle = (Least + Most + 1) / 2;
-    if constexpr (initialisable<Aggregate, std::make_index_sequence<middle>>::by_members) {
+    if constexpr (has_members<Aggregate, middle>) {
       return count_members<Aggregate, middle, Most>();
     } else {
       return count_members<Aggregate, Least, middle - 1>();
@@ -78,9 +83,20 @@ template <class Aggregate, std::size_t Least, std::size_t Most> consteval std::s
   }
 }
 
+/// Few members are the usual case: doubles until there are not so many.
+template <class Aggregate, std::size_t Guess> consteval std::size_t count_members_from() {
+  if constexpr (Guess > most_members) {
+    return count_members<Aggregate, Guess / 2, most_members + 1>();
+  } else if constexpr (has_members<Aggregate, Guess>) {
+    return count_members_from<Aggregate, 2 * Guess>();
+  } else {
+    return count_members<Aggregate, Guess / 2, Guess - 1>();
+  }
+}
+
 /// Members of an aggregate, or one more than `most_members` where there are too many. Ends before the first C array.
 template <class Aggregate>
-inline constexpr std::size_t member_count = count_members<Aggregate, 0, most_members + 1>();
+inline constexpr std::size_t member_count = has_members<Aggregate, 1> ? count_members_from<Aggregate, 2>() : 0;
 
 template <class Aggregate>
 inline constexpr bool has_base_class = requires { Aggregate{any_base<Aggregate>{}}; };
