@@ -7,7 +7,7 @@
 
 #include <array>
 #include <cstddef>
-#include <string>
+#include <cstdint>
 #include <string_view>
 #include <type_traits>
 #include <utility>
@@ -35,8 +35,37 @@ namespace detail {
 }
 [[noreturn]] STOWAGE_COLD inline void refuse_during_capture(std::string_view what) {
   message text;
-  text << "stowage: " << what << " is not possible while the stream captures; do it before the capture begins";
+  text << "stowage: " << what
+       << " is not possible while the stream captures; do it before the capture begins";
   throw usage_error(text.c_str());
+}
+
+[[noreturn]] STOWAGE_COLD inline void refuse_generation(std::uint64_t captured, std::uint64_t current) {
+  message text;
+  text << "stowage: captured for generation " << static_cast<std::size_t>(captured) << ", the arena is at "
+       << static_cast<std::size_t>(current) << "; capture again";
+  throw usage_error(text.c_str());
+}
+template <class Plan> [[noreturn]] STOWAGE_COLD void refuse_plan(const Plan& here, const Plan& wanted) {
+  message text;
+  text << "stowage: the plan is another than the arena was made from";
+  for (std::size_t field = 0; field < Plan::field_count; ++field) {
+    const field_layout& mine = here.layout(field);
+    const field_layout& other = wanted.layout(field);
+    if (mine == other) continue;
+    text << ": field '" << Plan::name(field) << "' has " << mine.bytes << " bytes at " << mine.offset
+         << " here, the plan wants " << other.bytes << " bytes at " << other.offset;
+    break;
+  }
+  text << "; make plan and arena from the same params";
+  throw usage_error(text.c_str());
+}
+
+/// A number that no other call in the process got. The builtin, because <atomic> costs more to compile than
+/// an arena.
+inline std::uint64_t next_generation() noexcept {
+  static std::uint64_t last = 0;
+  return __atomic_add_fetch(&last, 1, __ATOMIC_RELAXED);
 }
 
 /// Keeps a backend: a temporary by value, an lvalue by reference. Movable either way.
@@ -60,10 +89,11 @@ private:
 
 } // namespace detail
 
-/// A plan with its memory: the field list, bound. `arena->field` is the handle of a field; addresses stay the same
-/// until release(), also when the arena is moved. Made from a plan and a backend, with the types deduced:
-/// `stowage::arena arena(plan, backend);`. An lvalue backend is referred to and must outlive the arena; a temporary is
-/// taken over. Not for use from several threads at once; different arenas are independent.
+/// A plan with its memory: the field list, bound. `arena->field` is the handle of a field; addresses stay the
+/// same until release(), also when the arena is moved. Made from a plan and a backend, with the types
+/// deduced: `stowage::arena arena(plan, backend);`. An lvalue backend is referred to and must outlive the
+/// arena; a temporary is taken over. Not for use from several threads at once; different arenas are
+/// independent.
 ///
 /// Passes are one backend call each, use no heap, and throw usage_error on a released arena.
 template <class Fields, class Params, class Backend>
@@ -75,8 +105,8 @@ public:
   using stream_type = typename backend_type::stream_type;
   using options_type = arena_options<stream_type>;
 
-  /// All or nothing: when an allocation or the first clearing fails, what was allocated is given back before the
-  /// error leaves. Throws what the backend throws, and usage_error while the stream captures.
+  /// All or nothing: when an allocation or the first clearing fails, what was allocated is given back before
+  /// the error leaves. Throws what the backend throws, and usage_error while the stream captures.
   template <class Given>
     requires std::constructible_from<detail::backend_holder<Backend>, Given>
   arena(const plan_type& plan, Given&& backend, options_type options = {})
@@ -88,6 +118,7 @@ public:
       allocate();
       bind();
       zero_at_construction(options.stream);
+      fill_at_construction(options.stream);
     } catch (...) {
       static_cast<void>(deallocate());
       throw;
@@ -97,7 +128,8 @@ public:
   arena(arena&& other) noexcept
       : plan_(other.plan_), backend_(std::move(other.backend_)), placement_(other.placement_),
         fields_(std::exchange(other.fields_, Fields{})), slab_(std::exchange(other.slab_, nullptr)),
-        addresses_(std::exchange(other.addresses_, {})), released_(std::exchange(other.released_, true)) {}
+        addresses_(std::exchange(other.addresses_, {})), released_(std::exchange(other.released_, true)),
+        generation_(std::exchange(other.generation_, detail::next_generation())) {}
 
   arena& operator=(arena&& other) noexcept {
     if (this != &other) {
@@ -109,6 +141,7 @@ public:
       slab_ = std::exchange(other.slab_, nullptr);
       addresses_ = std::exchange(other.addresses_, {});
       released_ = std::exchange(other.released_, true);
+      generation_ = std::exchange(other.generation_, detail::next_generation());
     }
     return *this;
   }
@@ -129,6 +162,20 @@ public:
   /// Start of the slab; null for separate placement, for an arena without bytes, and after release.
   [[nodiscard]] std::byte* slab() const { return slab_; }
   [[nodiscard]] bool released() const { return released_; }
+  /// Changes when addresses could have changed: every arena has a number of its own, and release() gives a
+  /// new one. A captured graph keeps the number and asserts it before each replay.
+  [[nodiscard]] std::uint64_t generation() const { return generation_; }
+  /// Throws usage_error where the addresses may not be those of that generation any more.
+  void require_generation(std::uint64_t captured) const {
+    if (captured != generation_) detail::refuse_generation(captured, generation_);
+  }
+
+  /// Refuses a plan that lays the fields out otherwise than this arena, such as one made after a switch was
+  /// flipped between estimate and allocation. Throws usage_error that names the first field that differs.
+  void require(const plan_type& wanted) const {
+    if (wanted.hash() != plan_.hash()) detail::refuse_plan(plan_, wanted);
+  }
+
   /// Address of a field by its number in declaration order; null where it takes no memory.
   [[nodiscard]] std::byte* address(std::size_t field) const {
     if (field >= plan_type::field_count) detail::field_index_out_of_range(field, plan_type::field_count);
@@ -148,8 +195,8 @@ public:
     run(stream, pass);
   }
 
-  /// Clears the row fields as far as `count` tokens reach (ceil16 rows as far as ceil16(count)), and the full fields
-  /// whole. Counts above the capacity clear everything; zero tokens clear only the full fields.
+  /// Clears the row fields as far as `count` tokens reach (ceil16 rows as far as ceil16(count)), and the full
+  /// fields whole. Counts above the capacity clear everything; zero tokens clear only the full fields.
   void zero_rows(stream_type stream, tokens count) {
     require_memory("zero_rows");
     segments<plan_type::most_row_segments> pass;
@@ -157,9 +204,9 @@ public:
     run(stream, pass);
   }
 
-  /// Clears what the tokens [first, last) reach of the row fields: the tail between the tokens of a batch and its
-  /// bucket. Rows that the first tokens own stay (with alternatives: what they own in any of them), so clearing
-  /// [0, first) and [first, last) clears [0, last). Full fields are left alone.
+  /// Clears what the tokens [first, last) reach of the row fields: the tail between the tokens of a batch and
+  /// its bucket. Rows that the first tokens own stay (with alternatives: what they own in any of them), so
+  /// clearing [0, first) and [first, last) clears [0, last). Full fields are left alone.
   void zero_rows(stream_type stream, tokens first, tokens last) {
     require_memory("zero_rows");
     // A live prefix can cut each range in two.
@@ -176,11 +223,13 @@ public:
     run(stream, pass);
   }
 
-  /// Gives all memory back. Never throws; goes on after a failure and returns the first one, with the field's name
+  /// Gives all memory back. Never throws; goes on after a failure and returns the first one, with the field's
+  /// name
   /// ("slab" for the one allocation). A second call does nothing and reports success.
   STOWAGE_COLD status release() noexcept {
     if (released_) return {};
     released_ = true;
+    generation_ = detail::next_generation();
     const status first_failure = deallocate();
     bind(); // to nothing
     return first_failure;
@@ -215,7 +264,8 @@ private:
       for (std::size_t field = 0; field < plan_type::field_count; ++field) {
         const field_layout& layout = plan_.layout(field);
         if (layout.bytes == 0) continue;
-        addresses_[field] = static_cast<std::byte*>(backend_.get().allocate(layout.bytes, layout.alignment));
+        addresses_[field] =
+            static_cast<std::byte*>(backend_.get().allocate(layout.allocated(), layout.alignment));
       }
     }
   }
@@ -223,13 +273,15 @@ private:
   STOWAGE_COLD status deallocate() noexcept {
     status first_failure;
     if (slab_ != nullptr) {
-      first_failure.merge(backend_.get().deallocate(slab_, plan_.slab_bytes(), plan_.slab_alignment()), "slab");
+      first_failure.merge(backend_.get().deallocate(slab_, plan_.slab_bytes(), plan_.slab_alignment()),
+                          "slab");
     } else if (placement_ == placement::separate) {
       for (std::size_t field = plan_type::field_count; field-- != 0;) {
         if (addresses_[field] == nullptr) continue;
         const field_layout& layout = plan_.layout(field);
-        first_failure.merge(backend_.get().deallocate(addresses_[field], layout.bytes, layout.alignment),
-                            plan_type::name(field));
+        first_failure.merge(
+            backend_.get().deallocate(addresses_[field], layout.allocated(), layout.alignment),
+            plan_type::name(field));
       }
     }
     slab_ = nullptr;
@@ -238,14 +290,20 @@ private:
   }
 
   STOWAGE_COLD void bind() noexcept {
-    detail::visit_leaves(fields_, 0, [this](std::size_t field, std::byte* handle) { bind_field(field, handle); });
+    detail::visit_leaves(fields_, 0,
+                         [this](std::size_t field, std::byte* handle) { bind_field(field, handle); });
   }
 
   /// Points a handle at its field, or at nothing where the field has no address.
   STOWAGE_COLD void bind_field(std::size_t field, std::byte* handle) noexcept {
     std::array<detail::placed_node, plan_type::most_nodes> placed;
     plan_.place_field(field, addresses_[field] != nullptr, placed.data());
-    detail::bind_handles(plan_type::table()[field].nodes, placed.data(), handle, addresses_[field]);
+    const auto& entry = plan_type::table()[field];
+    for (std::size_t copy = 0; copy < entry.copies; ++copy) {
+      detail::bind_handles(
+          entry.nodes, placed.data(), handle + copy * entry.handle_bytes,
+          addresses_[field] == nullptr ? nullptr : addresses_[field] + copy * plan_.layout(field).stride);
+    }
   }
 
   STOWAGE_COLD void zero_at_construction(stream_type stream) {
@@ -253,6 +311,22 @@ private:
     add_fields(pass, fields_zeroed_at_construction{});
     run(stream, pass);
     if (!pass.view().empty()) backend_.get().synchronize(stream);
+  }
+
+  /// Sets the fields that carry pad_fill.
+  STOWAGE_COLD void fill_at_construction(stream_type stream) {
+    for (std::size_t field = 0; field < plan_type::field_count; ++field) {
+      const detail::fill_pattern& fill = plan_type::table()[field].fill;
+      if (fill.size == 0 || addresses_[field] == nullptr) continue;
+      std::array<unsigned char, 4096> chunk;
+      for (std::size_t index = 0; index < chunk.size(); ++index) chunk[index] = fill.bytes[index % fill.size];
+      const std::size_t extent = plan_.layout(field).extent();
+      for (std::size_t done = 0; done < extent; done += chunk.size()) {
+        const std::size_t bytes = extent - done < chunk.size() ? extent - done : chunk.size();
+        backend_.get().copy_from_host(stream, addresses_[field] + done, chunk.data(), bytes);
+      }
+      backend_.get().synchronize(stream); // before the chunk goes
+    }
   }
 
   /// Adds whole fields, chosen by their definition, in slab order.
@@ -263,14 +337,14 @@ private:
     for (const std::size_t field : detail::slab_order<Fields, Params>) {
       if (!chosen[field] || addresses_[field] == nullptr) continue;
       const field_layout& layout = plan_.layout(field);
-      pass.add(addresses_[field], layout.bytes, layout.position, true, true, slab_ != nullptr);
+      pass.add(addresses_[field], layout.extent(), layout.position, true, true, slab_ != nullptr);
     }
   }
 
   template <class Pass> void add_rows(Pass& pass, std::size_t first, std::size_t last, bool with_full) const {
     plan_.visit_row_pass(first, last, with_full, [&](std::size_t field, std::size_t begin, std::size_t end) {
       const field_layout& layout = plan_.layout(field);
-      pass.add(addresses_[field] + begin, end - begin, layout.position, begin == 0, end == layout.bytes,
+      pass.add(addresses_[field] + begin, end - begin, layout.position, begin == 0, end == layout.extent(),
                slab_ != nullptr);
     });
   }
@@ -286,10 +360,12 @@ private:
   std::byte* slab_ = nullptr;
   std::array<std::byte*, plan_type::field_count> addresses_{};
   bool released_ = false;
+  std::uint64_t generation_ = detail::next_generation();
 };
 
 template <class Fields, class Params, class Backend>
 arena(const plan<Fields, Params>&, Backend&&,
-      arena_options<typename std::remove_reference_t<Backend>::stream_type> = {}) -> arena<Fields, Params, Backend>;
+      arena_options<typename std::remove_reference_t<Backend>::stream_type> = {})
+    -> arena<Fields, Params, Backend>;
 
 } // namespace stowage

@@ -64,13 +64,15 @@ concept has_exactly_one_zero_policy = detail::split_arguments<Arguments...>::pol
 template <class... Arguments>
 concept has_no_zero_policy = detail::split_arguments<Arguments...>::policies == 0;
 
-/// One field of a field list: `buffer<Element, shape<...>, traits...>`, `buffer<regions<Parts>, traits...>` or
-/// `buffer<alternatives<...>, traits...>`, with exactly one zero policy among the traits. Its accessors come from the
-/// handle of its content (tensor_handle, regions_handle, alternatives_handle).
+/// One field of a field list: `buffer<Element, shape<...>, traits...>`, `buffer<regions<Parts>, traits...>`
+/// or `buffer<alternatives<...>, traits...>`, with exactly one zero policy among the traits. Its accessors
+/// come from the handle of its content (tensor_handle, regions_handle, alternatives_handle).
 template <class... Arguments>
   requires begins_with_element_and_shape_or_with_a_content<Arguments...> &&
            has_only_traits_after_its_content<Arguments...> && has_exactly_one_zero_policy<Arguments...>
-class buffer : public detail::split_arguments<Arguments...>::content_type::handle {
+class buffer
+    : public detail::handle_of_copies<typename detail::split_arguments<Arguments...>::content_type::handle,
+                                      detail::split_arguments<Arguments...>::definition::copies>::type {
 public:
   using stowage_buffer = void;
   using definition = typename detail::split_arguments<Arguments...>::definition;

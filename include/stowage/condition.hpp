@@ -14,10 +14,12 @@ namespace stowage {
 namespace detail {
 
 template <class Type> inline constexpr bool is_flag_dim = false;
-template <auto Member> inline constexpr bool is_flag_dim<dim<Member>> = std::same_as<typename dim<Member>::value_type, bool>;
+template <auto Member>
+inline constexpr bool is_flag_dim<dim<Member>> = std::same_as<typename dim<Member>::value_type, bool>;
 
 template <class Type>
-concept member_pointer_to_flag = std::same_as<typename member_pointer<std::remove_cvref_t<Type>>::value_type, bool>;
+concept member_pointer_to_flag =
+    std::same_as<typename member_pointer<std::remove_cvref_t<Type>>::value_type, bool>;
 
 /// What `when`, `choose` and the logical operators take: a condition, or a dim over a bool.
 template <class Type>
@@ -104,11 +106,12 @@ template <detail::condition_operand Operand> constexpr auto operator!(Operand op
 /// `yes` where the condition holds, else `no`: `choose(attn_gated, 2, 1)`. The other one is not evaluated.
 template <detail::condition_operand Condition, detail::operand Yes, detail::operand No>
 constexpr auto choose(Condition when, Yes yes, No no) {
-  return choice<Condition, detail::lifted<Yes>, detail::lifted<No>>{when, detail::lift(yes), detail::lift(no)};
+  return choice<Condition, detail::lifted<Yes>, detail::lifted<No>>{when, detail::lift(yes),
+                                                                    detail::lift(no)};
 }
 
-/// Whether a condition holds for given params. Throws size_error where one of its formulas has no value; in a constant
-/// expression it then does not compile.
+/// Whether a condition holds for given params. Throws size_error where one of its formulas has no value; in a
+/// constant expression it then does not compile.
 template <detail::condition_operand Condition, class Params>
 constexpr bool holds(const Condition& condition, const Params& params) {
   return detail::evaluate_now(condition, params) != 0;

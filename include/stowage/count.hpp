@@ -9,8 +9,8 @@
 namespace stowage {
 
 /// A number of things of one kind. Counts of different tags never mix: a pass that wants tokens does not take
-/// sequences. Make one from any integer: `tokens{7}`. A negative number throws std::out_of_range; in a constant
-/// expression it does not compile.
+/// sequences. Make one from any integer: `tokens{7}`. A negative number throws std::out_of_range; in a
+/// constant expression it does not compile.
 template <class Tag> struct count {
   std::size_t value = 0;
 

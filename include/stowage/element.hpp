@@ -10,8 +10,8 @@
 
 namespace stowage {
 
-// Storage types: the bits of a format, without arithmetic. Same size and alignment as the CUDA type of that format,
-// which can stand in its place wherever it is defined.
+// Storage types: the bits of a format, without arithmetic. Same size and alignment as the CUDA type of that
+// format, which can stand in its place wherever it is defined.
 
 /// bfloat16: 1 sign, 8 exponent and 7 fraction bits.
 struct bf16 {
@@ -61,7 +61,8 @@ struct fp4_e2m1 {
   std::uint8_t pair;
 };
 
-/// 32 signed 8-bit integers with their scale and the scaled sum of them as binary16: 36 bytes (the GGML format Q8_1).
+/// 32 signed 8-bit integers with their scale and the scaled sum of them as binary16: 36 bytes (the GGML
+/// format Q8_1).
 struct alignas(4) q8_1 {
   static constexpr std::string_view element_name = "q8_1";
   static constexpr std::size_t elements_per_block = 32;
@@ -71,9 +72,9 @@ struct alignas(4) q8_1 {
 };
 static_assert(sizeof(q8_1) == 36);
 
-/// What a buffer can hold: any trivially copyable object type, so the CUDA number types and an engine's own structs
-/// are accepted as they are. A type with a static member `elements_per_block` is a block of that many elements in
-/// sizeof(type) bytes; one with a static member `element_name` is printed under that name.
+/// What a buffer can hold: any trivially copyable object type, so the CUDA number types and an engine's own
+/// structs are accepted as they are. A type with a static member `elements_per_block` is a block of that many
+/// elements in sizeof(type) bytes; one with a static member `element_name` is printed under that name.
 template <class Type>
 concept element = std::is_trivially_copyable_v<Type> && std::is_object_v<Type> && !std::is_pointer_v<Type> &&
                   !std::is_array_v<Type> && !std::is_const_v<Type> && !std::is_volatile_v<Type>;

@@ -11,8 +11,8 @@
 
 namespace stowage {
 
-/// A size could not be computed: overflow, a result below zero, a division by zero, a negative input. The message
-/// names the field, its formula and the operands.
+/// A size could not be computed: overflow, a result below zero, a division by zero, a negative input. The
+/// message names the field, its formula and the operands.
 class size_error : public std::overflow_error {
 public:
   using std::overflow_error::overflow_error;
@@ -24,7 +24,8 @@ public:
   using std::out_of_range::out_of_range;
 };
 
-/// A call that the state of the object does not allow: a pass on a released arena, an allocation during capture.
+/// A call that the state of the object does not allow: a pass on a released arena, an allocation during
+/// capture.
 class usage_error : public std::logic_error {
 public:
   using std::logic_error::logic_error;
@@ -33,7 +34,8 @@ public:
 /// A backend's device call failed.
 class backend_error : public std::runtime_error {
 public:
-  explicit backend_error(const std::string& message, int code = 0) : std::runtime_error(message), code_(code) {}
+  explicit backend_error(const std::string& message, int code = 0)
+      : std::runtime_error(message), code_(code) {}
   /// The native error code, 0 where the backend has none.
   [[nodiscard]] int code() const noexcept { return code_; }
 
@@ -69,6 +71,8 @@ struct failure {
   std::string_view reason;
   /// Size of the memory concerned.
   std::size_t bytes = 0;
+  /// The label of the resource in a teardown; empty outside.
+  std::string_view label{};
 };
 
 /// The result of an operation that never throws: success, or the first failure.
@@ -90,11 +94,22 @@ public:
     if (failure_.subject.empty()) failure_.subject = subject;
   }
 
+  /// The same result under the label of a resource.
+  [[nodiscard]] constexpr status labelled(std::string_view label) const noexcept {
+    status result = *this;
+    if (failed_) result.failure_.label = label;
+    return result;
+  }
+
   /// A line for a log: what failed, for which field, how large, why.
   [[nodiscard]] STOWAGE_COLD std::string message() const {
     if (ok()) return "ok";
     detail::message text;
-    text << failure_.operation << " of '" << failure_.subject << "' (" << failure_.bytes << " bytes) failed";
+    if (!failure_.label.empty()) text << failure_.label << ": ";
+    text << failure_.operation;
+    if (!failure_.subject.empty())
+      text << " of '" << failure_.subject << "' (" << failure_.bytes << " bytes)";
+    text << " failed";
     if (failure_.code < 0) text << " with code -" << std::size_t{0} - static_cast<std::size_t>(failure_.code);
     if (failure_.code > 0) text << " with code " << static_cast<std::size_t>(failure_.code);
     if (!failure_.reason.empty()) text << ": " << failure_.reason;

@@ -27,7 +27,8 @@ struct fault {
   char operation = ' ';
   std::size_t left = 0;
   std::size_t right = 0;
-  /// The input for negative_input, whose magnitude is `left`, and for above_limit, where `left` is above `right`.
+  /// The input for negative_input, whose magnitude is `left`, and for above_limit, where `left` is above
+  /// `right`.
   std::string_view input;
 };
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <stowage/detail/checked.hpp>
+#include <stowage/detail/encode.hpp>
 #include <stowage/formula.hpp>
 #include <stowage/program.hpp>
 #include <stowage/traits/align.hpp>
@@ -17,14 +18,19 @@ namespace stowage {
 
 /// What a field or a part carries after element and shape. A trait is a struct with
 ///   using stowage_trait = void;
-/// and the hooks that it needs, as static members (each is looked up by name, so traits do not know each other):
+/// and the hooks that it needs, as static members (each is looked up by name, so traits do not know each
+/// other):
 ///   name, slab_group, cleared_by_zero_all, in_row_pass   a zero policy (traits/zero.hpp)
 ///   presence_condition       a condition: the field is absent where it does not hold
 ///   start_alignment          bytes
 ///   minimum_bytes            bytes, of a present field
+///   minimum_formula          the same as a formula
 ///   absent_bytes             bytes, of an absent field
 ///   tag_type                 a tag of the user's
 ///   cleared_at_construction  true
+///   fill_numerator, fill_denominator   the value the field is set to when the arena is made
+///   tail_bytes               bytes of backing beyond the end
+///   copy_count               instances of the field
 ///   element_offset           a formula, elements: where a part starts in its region list
 template <class Type>
 concept trait = requires { typename Type::stowage_trait; };
@@ -45,8 +51,9 @@ namespace detail {
 
 enum class content_kind : unsigned char { tensor, regions, alternatives };
 
-/// One node of what a field holds: the content of the field or of a part, with what its traits say. The nodes of the
-/// parts follow (prefix order). A field list is a table of these, and plain functions do the rest (layout.hpp).
+/// One node of what a field holds: the content of the field or of a part, with what its traits say. The nodes
+/// of the parts follow (prefix order). A field list is a table of these, and plain functions do the rest
+/// (layout.hpp).
 template <class Params> struct content_node {
   content_kind kind = content_kind::tensor;
   /// Nodes of this content, itself included, and parts or alternatives directly in it.
@@ -59,6 +66,8 @@ template <class Params> struct content_node {
   /// Floor of a present node and what an absent one keeps; bytes.
   std::size_t minimum_bytes = 0;
   std::size_t absent_bytes = 0;
+  /// The floor as a formula, or null.
+  const instruction<Params>* minimum = nullptr;
   /// Conditions, one behind the other; all must hold.
   const instruction<Params>* presence = nullptr;
   std::uint32_t conditions = 0;
@@ -98,7 +107,8 @@ template <zero_policy First, class... Rest> struct find_policy<First, Rest...> {
 
 namespace detail {
 
-// What one trait says, or what stands where it says nothing. Functions of the trait alone, shared by all fields.
+// What one trait says, or what stands where it says nothing. Functions of the trait alone, shared by all
+// fields.
 
 template <class Trait> consteval std::size_t start_alignment_of() {
   if constexpr (requires { Trait::start_alignment; }) return Trait::start_alignment;
@@ -107,6 +117,37 @@ template <class Trait> consteval std::size_t start_alignment_of() {
 template <class Trait> consteval std::size_t minimum_bytes_of() {
   if constexpr (requires { Trait::minimum_bytes; }) return Trait::minimum_bytes;
   return 0;
+}
+template <class Trait> consteval std::size_t tail_bytes_of() {
+  if constexpr (requires { Trait::tail_bytes; }) return Trait::tail_bytes;
+  return 0;
+}
+template <class Trait> consteval std::size_t copy_count_of() {
+  if constexpr (requires { Trait::copy_count; }) return Trait::copy_count;
+  return 1;
+}
+template <class Trait> consteval bool fills() {
+  return requires { Trait::fill_numerator; };
+}
+template <class Trait, class Content> constexpr fill_pattern fill_of() {
+  if constexpr (fills<Trait>()) {
+    return pattern_of<typename Content::element_type>(Trait::fill_numerator, Trait::fill_denominator);
+  } else {
+    return {};
+  }
+}
+constexpr fill_pattern first_fill() { return {}; }
+template <class... Rest> constexpr fill_pattern first_fill(const fill_pattern& first, const Rest&... rest) {
+  return first.size != 0 ? first : first_fill(rest...);
+}
+template <class Trait, class Params>
+inline constexpr auto program_of_minimum = compile<Params>(Trait::minimum_formula);
+template <class Trait, class Params> constexpr const instruction<Params>* minimum_of() {
+  if constexpr (requires { Trait::minimum_formula; }) {
+    return program_of_minimum<Trait, Params>.data();
+  } else {
+    return nullptr;
+  }
 }
 template <class Trait> consteval std::size_t absent_bytes_of() {
   if constexpr (requires { Trait::absent_bytes; }) return Trait::absent_bytes;
@@ -117,13 +158,16 @@ template <class Trait> consteval bool cleared_at_construction_of() {
 }
 template <class Trait, class Params>
 inline constexpr auto program_of_start = compile<Params>(Trait::element_offset);
-template <class Trait> consteval bool explicitly_placed_by() { return requires { Trait::element_offset; }; }
+template <class Trait> consteval bool explicitly_placed_by() {
+  return requires { Trait::element_offset; };
+}
 template <class Trait, class Tag> consteval bool tags_with() {
   if constexpr (requires { typename Trait::tag_type; }) return std::same_as<typename Trait::tag_type, Tag>;
   return false;
 }
 template <class Trait> consteval std::uint32_t condition_length() {
-  if constexpr (presence_trait<Trait>) return std::remove_cvref_t<decltype(Trait::presence_condition)>::length;
+  if constexpr (presence_trait<Trait>)
+    return std::remove_cvref_t<decltype(Trait::presence_condition)>::length;
   return 0;
 }
 template <class Trait, class Params> constexpr void emit_condition(instruction<Params>*& out) {
@@ -160,13 +204,31 @@ template <content Content, class... Traits> struct field_definition {
   using policy = typename detail::find_policy<Traits...>::type;
 
   static constexpr bool token_major = Content::token_major;
-  static constexpr bool cleared_at_construction = (false || ... || detail::cleared_at_construction_of<Traits>());
+  static constexpr bool cleared_at_construction =
+      (false || ... || detail::cleared_at_construction_of<Traits>());
   static constexpr bool has_condition = (false || ... || detail::presence_trait<Traits>);
   static constexpr bool explicitly_placed = (false || ... || detail::explicitly_placed_by<Traits>());
   template <class Tag> static constexpr bool has_tag = (false || ... || detail::tags_with<Traits, Tag>());
 
+  /// Backing beyond the end of each copy; bytes.
+  static constexpr std::size_t tail_bytes = detail::largest_of(detail::tail_bytes_of<Traits>()...);
+  /// Instances of the field.
+  static constexpr std::size_t copies =
+      detail::largest_of(std::size_t{1}, detail::copy_count_of<Traits>()...);
+  static constexpr bool filled = (false || ... || detail::fills<Traits>());
+  static_assert(!filled || (!policy::cleared_by_zero_all && policy::in_row_pass == row_pass::nothing),
+                "stowage: pad_fill needs zero::never, since a zero pass would undo it");
+  static_assert(
+      !filled || requires { typename Content::element_type; },
+      "stowage: pad_fill is for tensors; put it on none of the fields that hold regions or alternatives");
+  /// What the field is set to when the arena is made; size 0 for nothing.
+  static constexpr detail::fill_pattern fill() {
+    return detail::first_fill(detail::fill_of<Traits, Content>()...);
+  }
+
   /// Of align<N>, 0 without; bytes.
-  static constexpr std::size_t explicit_alignment = detail::largest_of(detail::start_alignment_of<Traits>()...);
+  static constexpr std::size_t explicit_alignment =
+      detail::largest_of(detail::start_alignment_of<Traits>()...);
   static_assert(explicit_alignment == 0 || explicit_alignment >= Content::alignment,
                 "stowage: align<N> is smaller than the alignment of the element type; use a larger N");
   /// Bytes: that of align<N>, else the content's own, but not less than `by_default`.
@@ -182,8 +244,8 @@ template <content Content, class... Traits> struct field_definition {
 
   /// Writes the nodes of the content, the first one with what the traits say, and moves `out` behind them.
   template <class Params>
-  static constexpr void emit(detail::content_node<Params>*& out, std::string_view name, std::size_t handle_offset,
-                             std::size_t by_default) {
+  static constexpr void emit(detail::content_node<Params>*& out, std::string_view name,
+                             std::size_t handle_offset, std::size_t by_default) {
     detail::content_node<Params>& node = *out;
     node.handle_offset = static_cast<std::uint32_t>(handle_offset);
     Content::emit(out);
@@ -191,11 +253,13 @@ template <content Content, class... Traits> struct field_definition {
     node.alignment = alignment(by_default);
     node.minimum_bytes = minimum_bytes;
     node.absent_bytes = absent_bytes;
+    ((node.minimum = first_of(node.minimum, detail::minimum_of<Traits, Params>())), ...);
     if constexpr (has_condition) {
       node.presence = detail::program_of_conditions<Params, Traits...>.data();
       node.conditions = (std::uint32_t{0} + ... + (detail::presence_trait<Traits> ? 1U : 0U));
     }
-    if constexpr (explicitly_placed) ((node.start = first_of(node.start, detail::start_of<Traits, Params>())), ...);
+    if constexpr (explicitly_placed)
+      ((node.start = first_of(node.start, detail::start_of<Traits, Params>())), ...);
   }
 
 private:

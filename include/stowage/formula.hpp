@@ -11,8 +11,8 @@
 #include <string_view>
 #include <type_traits>
 
-// Every formula is a pure aggregate without constructors or base classes: a structural type that nvcc can write out
-// as a template argument. Each has
+// Every formula is a pure aggregate without constructors or base classes: a structural type that nvcc can
+// write out as a template argument. Each has
 //   length                   instructions of its program
 //   uses_tokens              a token count takes part in it
 //   grows_with_tokens        it has a value for every smaller token count, and never a larger one
@@ -39,8 +39,8 @@ template <class Class, class Value> struct member_pointer<Value (Class::*)() con
   using class_type = Class;
   using value_type = std::remove_cvref_t<Value>;
 };
-template <class Class, class Value> struct member_pointer<Value (Class::*)() const noexcept>
-    : member_pointer<Value (Class::*)() const> {};
+template <class Class, class Value>
+struct member_pointer<Value (Class::*)() const noexcept> : member_pointer<Value (Class::*)() const> {};
 
 template <class Type>
 concept readable_as_size = std::integral<Type> || std::is_enum_v<Type> || is_count<Type>;
@@ -52,7 +52,8 @@ template <class Value> constexpr reading make_reading(const Value& value) {
   if constexpr (is_count<Value>) {
     return {value.value, false};
   } else if constexpr (std::signed_integral<Value>) {
-    return {value < 0 ? std::size_t{0} - static_cast<std::size_t>(value) : static_cast<std::size_t>(value), value < 0};
+    return {value < 0 ? std::size_t{0} - static_cast<std::size_t>(value) : static_cast<std::size_t>(value),
+            value < 0};
   } else {
     return {static_cast<std::size_t>(value), false};
   }
@@ -70,18 +71,20 @@ template <class Params, auto Member> constexpr reading read_member(const Params&
 }
 
 /// The signature ends in "... Value = &params::hidden]".
-template <auto Member> inline constexpr std::string_view member_pointer_name = last_identifier(value_signature<Member>());
+template <auto Member>
+inline constexpr std::string_view member_pointer_name = last_identifier(value_signature<Member>());
 
 } // namespace detail
 
-/// A member that a formula can read: a data member or a const member function without arguments, of an integer,
-/// enumeration, bool or count type.
+/// A member that a formula can read: a data member or a const member function without arguments, of an
+/// integer, enumeration, bool or count type.
 template <auto Member>
-concept dimension_member = detail::readable_as_size<typename detail::member_pointer<decltype(Member)>::value_type>;
+concept dimension_member =
+    detail::readable_as_size<typename detail::member_pointer<decltype(Member)>::value_type>;
 
 /// Reads one member of the params struct: `inline constexpr dim<&params::hidden> hidden{};`. A name in braces
-/// (at most 23 characters) is printed in place of the member's: `dim<&params::max_batch_tokens> M{"M"}`. Over a bool
-/// it is a condition too.
+/// (at most 23 characters) is printed in place of the member's: `dim<&params::max_batch_tokens> M{"M"}`. Over
+/// a bool it is a condition too.
 template <auto Member>
   requires dimension_member<Member>
 struct dim {
@@ -112,7 +115,9 @@ struct constant {
 
   std::size_t value;
 
-  template <class Params> constexpr void emit(detail::instruction<Params>*& out) const { (out++)->value = value; }
+  template <class Params> constexpr void emit(detail::instruction<Params>*& out) const {
+    (out++)->value = value;
+  }
 };
 
 /// A constant where the language would read a plain number as something else: `cdiv(c<64>, c<16>)`.
@@ -132,8 +137,9 @@ inline constexpr auto program_of_definition = compile<Params>(Definition::formul
 
 } // namespace detail
 
-/// Gives a formula a name of its own: `Definition::formula` is what it is, `Definition::name` how it is printed. Keeps
-/// the text of shapes and the names of types short: `inline constexpr derived<qkv_width_definition> qkv_width{};`.
+/// Gives a formula a name of its own: `Definition::formula` is what it is, `Definition::name` how it is
+/// printed. Keeps the text of shapes and the names of types short: `inline constexpr
+/// derived<qkv_width_definition> qkv_width{};`.
 template <class Definition>
   requires formula<decltype(Definition::formula)>
 struct derived {
@@ -176,7 +182,8 @@ template <operand Type> constexpr auto lift(Type value) {
 }
 template <class Type> using lifted = decltype(lift(std::declval<Type>()));
 
-/// Whether `left code right` grows with tokens, when they do. A difference has no value where it would be negative.
+/// Whether `left code right` grows with tokens, when they do. A difference has no value where it would be
+/// negative.
 constexpr bool grows(opcode code, bool left_uses_tokens, bool right_uses_tokens) {
   if (code == opcode::subtract) return !left_uses_tokens && !right_uses_tokens;
   return !right_uses_tokens || (code != opcode::divide && code != opcode::ceil_divide);
@@ -303,7 +310,8 @@ constexpr auto pad(Operand operand) {
   return padded<Multiple, Operand>{operand};
 }
 
-/// The member itself, where it is at most `Limit`; above it every size that depends on it is an error that names it.
+/// The member itself, where it is at most `Limit`; above it every size that depends on it is an error that
+/// names it.
 template <std::size_t Limit, auto Member> constexpr auto at_most(dim<Member> operand) {
   return limited<Limit, dim<Member>>{operand};
 }
@@ -350,7 +358,8 @@ namespace detail {
 }
 
 /// The value of a formula or condition; throws, or does not compile, where it has none.
-template <class Formula, class Params> constexpr std::size_t evaluate_now(const Formula& formula, const Params& params) {
+template <class Formula, class Params>
+constexpr std::size_t evaluate_now(const Formula& formula, const Params& params) {
   fault first_fault;
   const auto program = compile<Params>(formula);
   const std::size_t value = evaluator<Params>{params, first_fault}.value(program.data());
@@ -360,9 +369,10 @@ template <class Formula, class Params> constexpr std::size_t evaluate_now(const 
 
 } // namespace detail
 
-/// The value of a formula for given params. Throws size_error where it has none; in a constant expression it then
-/// does not compile.
-template <formula Formula, class Params> constexpr std::size_t evaluate(const Formula& formula, const Params& params) {
+/// The value of a formula for given params. Throws size_error where it has none; in a constant expression it
+/// then does not compile.
+template <formula Formula, class Params>
+constexpr std::size_t evaluate(const Formula& formula, const Params& params) {
   return detail::evaluate_now(formula, params);
 }
 

@@ -26,7 +26,8 @@ namespace detail {
   throw bounds_error(text.c_str());
 }
 
-[[noreturn]] STOWAGE_COLD inline void throw_rows_are_not_whole_blocks(std::string_view field, std::size_t block) {
+[[noreturn]] STOWAGE_COLD inline void throw_rows_are_not_whole_blocks(std::string_view field,
+                                                                      std::size_t block) {
   message text;
   text << "stowage: field '" << field << "': its rows are not whole blocks of " << block
        << " elements; pad the last extent";
@@ -37,8 +38,9 @@ namespace detail {
 
 namespace detail {
 
-/// Where the memory of a field or part is. The first thing in every handle; what follows it is the extents of a tensor
-/// or the handles of the parts. All of it is written through the offsets in the table of contents (layout.hpp).
+/// Where the memory of a field or part is. The first thing in every handle; what follows it is the extents of
+/// a tensor or the handles of the parts. All of it is written through the offsets in the table of contents
+/// (layout.hpp).
 struct handle_header {
   std::byte* address = nullptr;
   std::size_t bytes = 0;
@@ -51,13 +53,17 @@ template <std::size_t Rank> struct extent_list {
 
 } // namespace detail
 
-/// What all handles have: where the memory of a field or part is, and how large. Trivially copyable, so that it can be
-/// passed to a kernel by value. Null where the field is absent, has no bytes, or is released.
+/// What all handles have: where the memory of a field or part is, and how large. Trivially copyable, so that
+/// it can be passed to a kernel by value. Null where the field is absent, has no bytes, or is released.
 template <class Inner> class handle_base {
 public:
   /// Allocated bytes, floors included, without alignment padding.
   [[nodiscard]] STOWAGE_HOST_DEVICE constexpr std::size_t bytes() const { return header_.bytes; }
-  [[nodiscard]] STOWAGE_HOST_DEVICE explicit constexpr operator bool() const { return header_.address != nullptr; }
+  [[nodiscard]] STOWAGE_HOST_DEVICE explicit constexpr operator bool() const {
+    return header_.address != nullptr;
+  }
+  /// The memory as bytes; empty where there is none.
+  [[nodiscard]] std::span<std::byte> memory() const { return {header_.address, header_.bytes}; }
   /// Name of the field or part, for messages; empty in a field list that no arena has bound.
   [[nodiscard]] constexpr std::string_view name() const { return header_.name; }
 
@@ -67,12 +73,15 @@ protected:
 };
 
 /// The bound memory of a tensor.
-template <element Element, std::size_t Rank, bool TokenMajor> class tensor_handle : public handle_base<detail::extent_list<Rank>> {
+template <element Element, std::size_t Rank, bool TokenMajor>
+class tensor_handle : public handle_base<detail::extent_list<Rank>> {
 public:
   using element_type = Element;
 
   /// First element, or null. Elements of a block type are counted in blocks.
-  [[nodiscard]] STOWAGE_HOST_DEVICE Element* data() const { return reinterpret_cast<Element*>(this->header_.address); }
+  [[nodiscard]] STOWAGE_HOST_DEVICE Element* data() const {
+    return reinterpret_cast<Element*>(this->header_.address);
+  }
 
   /// Extents in elements, outermost first; zeros where the field is absent.
   [[nodiscard]] constexpr std::array<std::size_t, Rank> extents() const {
@@ -86,7 +95,9 @@ public:
   }
 
   /// Elements: the product of the extents, 0 where the field is absent.
-  [[nodiscard]] STOWAGE_HOST_DEVICE constexpr std::size_t size() const { return row_count() * row_elements(); }
+  [[nodiscard]] STOWAGE_HOST_DEVICE constexpr std::size_t size() const {
+    return row_count() * row_elements();
+  }
   /// Rows: the leading extent; 0 where the field is absent.
   [[nodiscard]] STOWAGE_HOST_DEVICE constexpr std::size_t row_count() const {
     if constexpr (Rank == 0) {
@@ -107,23 +118,26 @@ public:
     return {data(), detail::ceil_divide(size(), elements_per_block<Element>())};
   }
 
-  /// Rows [first, last) of a token-major field, as elements (blocks for a block type). Throws bounds_error beyond the
-  /// capacity, and for a block type whose rows are not whole blocks.
+  /// Rows [first, last) of a token-major field, as elements (blocks for a block type). Throws bounds_error
+  /// beyond the capacity, and for a block type whose rows are not whole blocks.
   [[nodiscard]] std::span<Element> rows(std::size_t first, std::size_t last) const
     requires TokenMajor
   {
     constexpr std::size_t block = elements_per_block<Element>();
-    if (first > last || last > row_count()) detail::throw_rows_out_of_range(this->name(), first, last, row_count());
+    if (first > last || last > row_count())
+      detail::throw_rows_out_of_range(this->name(), first, last, row_count());
     if (row_elements() % block != 0) detail::throw_rows_are_not_whole_blocks(this->name(), block);
     const std::size_t row_blocks = row_elements() / block;
     return {data() + first * row_blocks, (last - first) * row_blocks};
   }
 
-  /// Whether a tensor of these extents, in elements, fits in the allocated bytes: an engine asks it before it picks a
-  /// kernel that writes padded rows. False where the product overflows or the field is absent.
-  template <std::convertible_to<std::size_t>... Extents> [[nodiscard]] constexpr bool fits(Extents... extents) const {
+  /// Whether a tensor of these extents, in elements, fits in the allocated bytes: an engine asks it before it
+  /// picks a kernel that writes padded rows. False where the product overflows or the field is absent.
+  template <std::convertible_to<std::size_t>... Extents>
+  [[nodiscard]] constexpr bool fits(Extents... extents) const {
     std::size_t elements = 1;
-    const bool representable = (detail::checked_multiply(elements, static_cast<std::size_t>(extents), elements) && ...);
+    const bool representable =
+        (detail::checked_multiply(elements, static_cast<std::size_t>(extents), elements) && ...);
     return representable && fits_elements(elements);
   }
 
@@ -135,7 +149,8 @@ public:
     const auto program = Shape::template compile<Params>();
     const detail::instruction<Params>* at = program.data();
     std::size_t elements = 1;
-    for (std::size_t axis = 0; axis < Shape::rank; ++axis) elements = evaluate.multiply(elements, evaluate.take(at));
+    for (std::size_t axis = 0; axis < Shape::rank; ++axis)
+      elements = evaluate.multiply(elements, evaluate.take(at));
     return first_fault.kind == fault_kind::none && fits_elements(elements);
   }
 
@@ -148,13 +163,48 @@ private:
 
 namespace detail {
 
+[[noreturn]] STOWAGE_COLD inline void throw_no_such_copy(std::string_view field, std::size_t copy,
+                                                         std::size_t count) {
+  message text;
+  text << "stowage: field '" << field << "': copy " << copy << " wanted, there are " << count
+       << ", counted from 0";
+  throw bounds_error(text.c_str());
+}
+
+} // namespace detail
+
+/// A handle of each instance of a field with copies<Count>; as itself it is the first.
+template <class Handle, std::size_t Count> class copied_handle : public Handle {
+public:
+  static constexpr std::size_t copy_count = Count;
+  /// One instance, counted from 0. Throws bounds_error beyond the last.
+  [[nodiscard]] const Handle& copy(std::size_t index) const {
+    if (index >= Count) detail::throw_no_such_copy(this->name(), index, Count);
+    return index == 0 ? *this : others_[index - 1];
+  }
+
+private:
+  Handle others_[Count - 1]{};
+};
+
+namespace detail {
+
+template <class Handle, std::size_t Count> struct handle_of_copies {
+  using type = copied_handle<Handle, Count>;
+  static_assert(sizeof(type) == Count * sizeof(Handle));
+};
+template <class Handle> struct handle_of_copies<Handle, 1> {
+  using type = Handle;
+};
+
 /// Handles lie one after the other in a parts struct: their sizes are all multiples of their one alignment.
 template <class... Handles> constexpr std::size_t bytes_of_handles = (std::size_t{0} + ... + sizeof(Handles));
 
-/// Points the handle at `handle`, and all that are in it, at their evaluated nodes in the memory of the field.
+/// Points the handle at `handle`, and all that are in it, at their evaluated nodes in the memory of the
+/// field.
 template <class Params>
-STOWAGE_COLD void bind_handles(const content_node<Params>* nodes, const placed_node* placed, std::byte* handle,
-                               std::byte* field) {
+STOWAGE_COLD void bind_handles(const content_node<Params>* nodes, const placed_node* placed,
+                               std::byte* handle, std::byte* field) {
   for (std::uint32_t index = 0; index < nodes->length; ++index) {
     const placed_node& node = placed[index];
     auto* header = reinterpret_cast<handle_header*>(handle + nodes[index].handle_offset);

@@ -52,8 +52,15 @@ constexpr std::size_t bytes_of_elements(const content_node<Params>& node, std::s
   return evaluate.multiply(ceil_divide(elements, node.elements_per_block), node.block_bytes);
 }
 
-/// Evaluates the content at `node`, moves `node` and `out` behind it, and returns its bytes. Nodes that take no memory
-/// keep `bytes` 0. `armed` takes the first node for present whatever its conditions say.
+/// Bytes that a present node has at least.
+template <class Params>
+constexpr std::size_t floor_of_node(const content_node<Params>& node, const evaluator<Params>& evaluate) {
+  const std::size_t formula = node.minimum != nullptr ? evaluate.value(node.minimum) : 0;
+  return formula > node.minimum_bytes ? formula : node.minimum_bytes;
+}
+
+/// Evaluates the content at `node`, moves `node` and `out` behind it, and returns its bytes. Nodes that take
+/// no memory keep `bytes` 0. `armed` takes the first node for present whatever its conditions say.
 template <class Params>
 STOWAGE_COLD constexpr std::size_t place_content(const content_node<Params>*& node, placed_node*& out,
                                                  std::size_t offset, const evaluator<Params>& evaluate,
@@ -95,7 +102,8 @@ STOWAGE_COLD constexpr std::size_t place_content(const content_node<Params>*& no
           start = evaluate.round_up(cursor, part.alignment);
         }
         const std::size_t part_bytes = place_content(node, out, evaluate.add(offset, start), evaluate);
-        if (part_bytes != 0) cursor = evaluate.add(start, part_bytes); // padding only in front of what is there
+        if (part_bytes != 0)
+          cursor = evaluate.add(start, part_bytes); // padding only in front of what is there
         if (cursor > bytes) bytes = cursor;
       }
       break;
@@ -108,15 +116,17 @@ STOWAGE_COLD constexpr std::size_t place_content(const content_node<Params>*& no
       break;
     }
   }
-  if (bytes < self.minimum_bytes) bytes = self.minimum_bytes;
+  const std::size_t minimum = floor_of_node(self, evaluate);
+  if (bytes < minimum) bytes = minimum;
   return placed.bytes = bytes;
 }
 
-/// Adds the row ranges of a placed field whose contents are all token-major. Records a fault where rows are not whole
-/// blocks.
+/// Adds the row ranges of a placed field whose contents are all token-major. Records a fault where rows are
+/// not whole blocks.
 template <class Params, class Add>
 STOWAGE_COLD constexpr void collect_row_ranges(const content_node<Params>* nodes, const placed_node* placed,
-                                               std::size_t field, const evaluator<Params>& evaluate, const Add& add) {
+                                               std::size_t field, const evaluator<Params>& evaluate,
+                                               const Add& add) {
   for (std::uint32_t index = 0; index < nodes->length; ++index) {
     const content_node<Params>& node = nodes[index];
     if (node.kind != content_kind::tensor || !placed[index].present || placed[index].bytes == 0) continue;
@@ -127,8 +137,8 @@ STOWAGE_COLD constexpr void collect_row_ranges(const content_node<Params>* nodes
     if (elements % node.elements_per_block != 0) {
       evaluate.fail({fault_kind::partial_block, '%', elements, node.elements_per_block, {}});
     }
-    add(row_range<Params>{field, placed[index].offset, bytes_of_elements(node, elements, evaluate), placed[index].extents[0],
-                node.extents});
+    add(row_range<Params>{field, placed[index].offset, bytes_of_elements(node, elements, evaluate),
+                          placed[index].extents[0], node.extents});
   }
 }
 

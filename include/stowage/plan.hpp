@@ -6,6 +6,7 @@
 #include <stowage/fault.hpp>
 #include <stowage/field.hpp>
 #include <stowage/layout.hpp>
+#include <stowage/table.hpp>
 #include <stowage/traits/zero.hpp>
 
 #include <array>
@@ -27,7 +28,7 @@ enum class field_state : unsigned char {
 
 /// Where a field lies.
 struct field_layout {
-  /// Bytes of the field, without alignment padding; 0 where it is null.
+  /// Bytes of the field (of one instance), without alignment padding; 0 where it is null.
   std::size_t bytes = 0;
   /// Bytes from the start of the slab; 0 where it is null.
   std::size_t offset = 0;
@@ -35,33 +36,26 @@ struct field_layout {
   std::size_t alignment = 1;
   /// Place in the slab among the fields that take memory.
   std::size_t position = 0;
+  /// Instances of the field, and bytes from the start of one to the start of the next.
+  std::size_t copies = 1;
+  std::size_t stride = 0;
+  /// Backing beyond the end of each instance; bytes.
+  std::size_t tail = 0;
   field_state state = field_state::absent;
   /// The size was passed in instead of computed.
   bool overridden = false;
+
+  friend constexpr bool operator==(const field_layout&, const field_layout&) = default;
+
+  /// Bytes from the start of the first instance to the end of the last.
+  [[nodiscard]] constexpr std::size_t extent() const {
+    return bytes == 0 ? 0 : (copies - 1) * stride + bytes;
+  }
+  /// Bytes that the field takes in the slab, or as an allocation of its own.
+  [[nodiscard]] constexpr std::size_t allocated() const { return bytes == 0 ? 0 : extent() + tail; }
 };
 
-/// Start alignment of a field without align<N>, in bytes: what cudaMalloc guarantees, and enough for every vector
-/// load and tensor-copy instruction.
-inline constexpr std::size_t default_alignment = 256;
-
 namespace detail {
-
-/// Never defined. In a constant expression a size without a value ends here, so that the compiler shows the member;
-/// at run time an exception tells it.
-#if defined(__clang__)
-#pragma clang diagnostic push
-#pragma clang diagnostic ignored "-Wundefined-internal" // for structs in anonymous namespaces
-#endif
-template <auto Member> [[noreturn]] void size_of_field_has_no_value();
-#if defined(__clang__)
-#pragma clang diagnostic pop
-#endif
-
-template <class Fields> constexpr void fail_in_constant_expression(std::size_t field) {
-  [&]<class... Types, std::size_t... Indices>(type_list<Types...>, std::index_sequence<Indices...>) {
-    ((field == Indices ? size_of_field_has_no_value<leaf_for_message<Fields, Indices, Types>()>() : void()), ...);
-  }(leaf_types<Fields>{}, std::make_index_sequence<leaf_types<Fields>::size>{});
-}
 
 [[noreturn]] STOWAGE_COLD inline void slab_size_has_no_value(const fault& what, std::string_view field) {
   throw_size_error(what, field, "the offsets and the total of the slab");
@@ -79,60 +73,12 @@ template <class Fields> constexpr void fail_in_constant_expression(std::size_t f
   throw bounds_error(text.c_str());
 }
 
-[[noreturn]] STOWAGE_COLD inline void override_is_smaller_than_its_regions(std::string_view field, std::size_t wanted,
-                                                                           std::size_t given) {
+[[noreturn]] STOWAGE_COLD inline void
+override_is_smaller_than_its_regions(std::string_view field, std::size_t wanted, std::size_t given) {
   message text;
   text << "stowage: field '" << field << "': " << given << " bytes passed in, its regions need " << wanted;
   throw bounds_error(text.c_str());
 }
-
-/// All that plans and passes know of one field.
-template <class Params> struct field_entry {
-  const content_node<Params>* nodes = nullptr;
-  std::size_t slab_group = 0;
-  bool cleared_by_zero_all = false;
-  row_pass in_row_pass = row_pass::nothing;
-  std::string_view policy;
-};
-
-template <class Definition, class Params>
-inline constexpr auto nodes_of_field = [] {
-  std::array<content_node<Params>, Definition::content_type::nodes> nodes{};
-  content_node<Params>* out = nodes.data();
-  Definition::emit(out, {}, 0, default_alignment);
-  return nodes;
-}();
-
-template <class Params, class Buffer> constexpr field_entry<Params> entry_of_field() {
-  using definition = typename Buffer::definition;
-  using policy = typename definition::policy;
-  return {nodes_of_field<definition, Params>.data(),
-          policy::slab_group,
-          policy::cleared_by_zero_all,
-          policy::in_row_pass,
-          policy::name};
-}
-
-/// The table of a field list, in declaration order.
-template <class Fields, class Params>
-inline constexpr auto field_table = []<class... Types>(type_list<Types...>) {
-  return std::array<field_entry<Params>, sizeof...(Types)>{entry_of_field<Params, Types>()...};
-}(leaf_types<Fields>{});
-
-/// What the types of a field list tell, without params.
-template <class... Types> struct list_traits {
-  /// Most nodes of one field, and tensors in all fields that a row pass clears by rows, and in one of them.
-  static constexpr std::size_t most_nodes = largest_of(std::size_t{Types::definition::content_type::nodes}...);
-  template <class Type>
-  static constexpr std::size_t ranges_of = Type::definition::policy::in_row_pass == row_pass::reached_rows
-                                               ? Type::definition::content_type::row_ranges
-                                               : 0;
-  static constexpr std::size_t row_ranges = (std::size_t{0} + ... + ranges_of<Types>);
-  static constexpr std::size_t most_row_ranges = largest_of(ranges_of<Types>...);
-  static constexpr std::size_t whole_fields =
-      (std::size_t{0} + ... + (Types::definition::policy::in_row_pass == row_pass::whole ? 1 : 0));
-};
-template <class... Types> list_traits<Types...> traits_of_list(type_list<Types...>);
 
 /// FNV-1a, 64 bits, over numbers.
 class hasher {
@@ -150,25 +96,11 @@ private:
   std::uint64_t state_ = 0xcbf29ce484222325U;
 };
 
-/// Fields in slab order: the smallest slab group first, declaration order within a group.
-template <class Fields, class Params>
-inline constexpr auto slab_order = [] {
-  const auto& table = field_table<Fields, Params>;
-  std::array<std::size_t, table.size()> order{};
-  std::size_t next = 0;
-  for (std::size_t group = 0; next < order.size(); ++group) {
-    for (std::size_t field = 0; field < order.size(); ++field) {
-      if (table[field].slab_group == group) order[next++] = field;
-    }
-  }
-  return order;
-}();
-
 } // namespace detail
 
-/// Bytes, offsets and conditions of every field of a field list for given params. Owns no memory; constexpr. Fields
-/// are addressed by member pointer (`plan.bytes<&fields::logits>()`, with the path through groups), by number in
-/// declaration order, or by name.
+/// Bytes, offsets and conditions of every field of a field list for given params. Owns no memory; constexpr.
+/// Fields are addressed by member pointer (`plan.bytes<&fields::logits>()`, with the path through groups), by
+/// number in declaration order, or by name.
 template <class Fields, class Params> class plan {
   static_assert(detail::check_field_list<Fields>());
 
@@ -196,7 +128,9 @@ public:
     return layouts_[index_of<Member, Path...>()];
   }
   /// Throws bounds_error for a name that no field has.
-  [[nodiscard]] constexpr const field_layout& layout(std::string_view name) const { return layouts_[index_of(name)]; }
+  [[nodiscard]] constexpr const field_layout& layout(std::string_view name) const {
+    return layouts_[index_of(name)];
+  }
 
   /// Bytes of a field without padding, 0 where it is null.
   [[nodiscard]] constexpr std::size_t bytes(std::size_t field) const { return layout(field).bytes; }
@@ -244,8 +178,9 @@ public:
   /// Bytes from the start of the slab that zeroing everything clears, padding between fields included.
   [[nodiscard]] constexpr std::size_t zeroed_slab_bytes() const { return zeroed_slab_bytes_; }
 
-  /// A hash over everything that decides the layout: number, sizes, offsets, alignments, states and policies of the
-  /// fields. Names and the params themselves take no part. Equal for equal layouts on every supported compiler.
+  /// A hash over everything that decides the layout: number, sizes, offsets, alignments, states and policies
+  /// of the fields. Names and the params themselves take no part. Equal for equal layouts on every supported
+  /// compiler.
   [[nodiscard]] constexpr std::uint64_t hash() const {
     detail::hasher hash;
     hash.add(field_count);
@@ -254,6 +189,9 @@ public:
       hash.add(layout.bytes);
       hash.add(layout.offset);
       hash.add(layout.alignment);
+      hash.add(layout.stride);
+      hash.add(layout.copies);
+      hash.add(layout.tail);
       hash.add(static_cast<std::uint64_t>(layout.state));
       hash.add(table()[field].slab_group);
       hash.add(static_cast<std::uint64_t>(table()[field].in_row_pass));
@@ -262,8 +200,8 @@ public:
     return hash.value();
   }
 
-  /// Bytes of one field that a row pass over `count` tokens clears: as far as they reach for a row policy, all for a
-  /// full one, none for never. Padding is not counted.
+  /// Bytes of one field that a row pass over `count` tokens clears: as far as they reach for a row policy,
+  /// all for a full one, none for never. Padding is not counted.
   [[nodiscard]] constexpr std::size_t zero_bytes(std::size_t field, tokens count) const {
     if (field >= field_count) detail::field_index_out_of_range(field, field_count);
     std::size_t bytes = 0;
@@ -286,14 +224,15 @@ public:
   [[nodiscard]] constexpr std::size_t zero_all_bytes() const {
     std::size_t bytes = 0;
     for (std::size_t field = 0; field < field_count; ++field) {
-      if (table()[field].cleared_by_zero_all) bytes += layouts_[field].bytes;
+      if (table()[field].cleared_by_zero_all) bytes += layouts_[field].copies * layouts_[field].bytes;
     }
     return bytes;
   }
 
-  /// The same plan with the size of one field passed in: `plan.with_bytes<&fields::scratch>(4096)`. The field is
-  /// present with that many bytes whatever its condition says, or null for 0; everything behind it moves. A test arms
-  /// an entry so without touching the environment. Throws bounds_error where the regions of the field do not fit.
+  /// The same plan with the size of one field passed in: `plan.with_bytes<&fields::scratch>(4096)`. The field
+  /// is present with that many bytes whatever its condition says, or null for 0; everything behind it moves.
+  /// A test arms an entry so without touching the environment. Throws bounds_error where the regions of the
+  /// field do not fit.
   template <auto Member, auto... Path> [[nodiscard]] constexpr plan with_bytes(std::size_t bytes) const {
     plan copy = *this;
     copy.override_bytes(index_of<Member, Path...>(), bytes);
@@ -310,27 +249,28 @@ public:
     return copy;
   }
 
-  /// Calls visit(field, begin, end) for the byte ranges that a row pass over the tokens [first, last) clears, in slab
-  /// order; offsets count from the start of the field. `with_full` adds the fields that are cleared whole.
+  /// Calls visit(field, begin, end) for the byte ranges that a row pass over the tokens [first, last) clears,
+  /// in slab order; offsets count from the start of the field. `with_full` adds the fields that are cleared
+  /// whole.
   template <class Visit>
-  constexpr void visit_row_pass(std::size_t first, std::size_t last, bool with_full, const Visit& visit) const {
+  constexpr void visit_row_pass(std::size_t first, std::size_t last, bool with_full,
+                                const Visit& visit) const {
     if (first < last) {
-      for (std::size_t place = 0; place < row_field_count_; ++place) visit_row_field(place, first, last, visit);
+      for (std::size_t place = 0; place < row_field_count_; ++place)
+        visit_row_field(place, first, last, visit);
     }
     if (!with_full) return;
     for (const std::size_t field : detail::slab_order<Fields, Params>) {
-      if (table()[field].in_row_pass == row_pass::whole && layouts_[field].bytes != 0) {
-        visit(field, std::size_t{0}, layouts_[field].bytes);
-      }
+      if (table()[field].in_row_pass == row_pass::whole) visit_copies(field, 0, layouts_[field].bytes, visit);
     }
   }
 
   /// Segments that a row pass has at most.
-  static constexpr std::size_t most_row_segments = decltype(detail::traits_of_list(field_types{}))::row_ranges +
-                                                   decltype(detail::traits_of_list(field_types{}))::whole_fields;
+  static constexpr std::size_t most_row_segments =
+      decltype(detail::traits_of_list(field_types{}))::row_segments;
 
-  /// Evaluates one field into `out`, node by node, with the state of this plan; nodes without memory where `bound` is
-  /// false.
+  /// Evaluates one field into `out`, node by node, with the state of this plan; nodes without memory where
+  /// `bound` is false.
   STOWAGE_COLD constexpr void place_field(std::size_t field, bool bound, detail::placed_node* out) const {
     fault first_fault;
     place_field(field, bound, detail::evaluator<Params>{params_, first_fault}, out);
@@ -350,6 +290,8 @@ private:
     std::size_t field = 0;
     std::size_t first = 0;
     std::size_t last = 0;
+    /// Bytes that every pass clears at least.
+    std::size_t minimum = 0;
   };
 
   STOWAGE_COLD constexpr void evaluate(std::size_t field, bool armed) {
@@ -360,6 +302,8 @@ private:
     detail::placed_node* out = placed.data();
     field_layout& layout = layouts_[field];
     layout.alignment = node->alignment;
+    layout.copies = table()[field].copies;
+    layout.tail = table()[field].tail_bytes;
     layout.bytes = detail::place_content(node, out, 0, evaluate, armed);
     if (placed[0].present) {
       layout.state = layout.bytes == 0 ? field_state::empty : field_state::present;
@@ -420,10 +364,13 @@ private:
       if (layout.bytes == 0) continue;
       layout.offset = evaluate.round_up(cursor, layout.alignment);
       layout.position = position++;
-      cursor = evaluate.add(layout.offset, layout.bytes);
-      total_bytes_ = evaluate.add(total_bytes_, layout.bytes);
+      layout.stride = evaluate.round_up(evaluate.add(layout.bytes, layout.tail), layout.alignment);
+      const std::size_t before_last = evaluate.multiply(layout.copies - 1, layout.stride);
+      const std::size_t end = evaluate.add(evaluate.add(layout.offset, before_last), layout.bytes);
+      cursor = evaluate.add(end, layout.tail);
+      total_bytes_ = evaluate.add(total_bytes_, evaluate.multiply(layout.copies, layout.bytes));
       if (layout.alignment > slab_alignment_) slab_alignment_ = layout.alignment;
-      if (table()[field].cleared_by_zero_all) zeroed_slab_bytes_ = cursor;
+      if (table()[field].cleared_by_zero_all) zeroed_slab_bytes_ = end;
       if (first_fault.kind != fault_kind::none) detail::slab_size_has_no_value(first_fault, name(field));
       if (table()[field].in_row_pass == row_pass::reached_rows) {
         collect_ranges(field, evaluate);
@@ -457,34 +404,46 @@ private:
     nodes_type placed{};
     place_field(field, true, evaluate, placed.data());
     row_field& entry = row_fields_[row_field_count_++];
-    entry = {field, range_count_, range_count_};
+    entry = {field, range_count_, range_count_, 0};
     if (layouts_[field].state == field_state::present) {
-      detail::collect_row_ranges(table()[field].nodes, placed.data(), field, evaluate,
-                                 [this](const detail::row_range<Params>& range) { ranges_[range_count_++] = range; });
+      detail::collect_row_ranges(
+          table()[field].nodes, placed.data(), field, evaluate,
+          [this](const detail::row_range<Params>& range) { ranges_[range_count_++] = range; });
     }
     entry.last = range_count_;
+    if (entry.last != entry.first) entry.minimum = detail::floor_of_node(*table()[field].nodes, evaluate);
   }
 
   template <class Visit>
-  constexpr void visit_row_field(std::size_t place, std::size_t first, std::size_t last, const Visit& visit) const {
+  constexpr void visit_copies(std::size_t field, std::size_t begin, std::size_t end,
+                              const Visit& visit) const {
+    if (begin >= end) return;
+    const field_layout& layout = layouts_[field];
+    for (std::size_t copy = 0; copy < layout.copies; ++copy) {
+      visit(field, copy * layout.stride + begin, copy * layout.stride + end);
+    }
+  }
+
+  template <class Visit>
+  constexpr void visit_row_field(std::size_t place, std::size_t first, std::size_t last,
+                                 const Visit& visit) const {
     const row_field& entry = row_fields_[place];
     const field_layout& layout = layouts_[entry.field];
     fault never;
     const detail::evaluator<Params> reach{params_, never, last};
     const detail::evaluator<Params> live{params_, never, first, true};
-    const std::size_t minimum = table()[entry.field].nodes->minimum_bytes;
     if (entry.last == entry.first) { // memory without rows: a placeholder
-      if (first == 0) visit(entry.field, std::size_t{0}, layout.bytes);
+      if (first == 0) visit_copies(entry.field, 0, layout.bytes, visit);
       return;
     }
     if (entry.last - entry.first == 1) { // one tensor: one range
       const detail::row_range<Params>& range = ranges_[entry.first];
       const std::size_t rows = reach.value(range.leading);
       std::size_t end = rows * range.row_bytes;
-      if (end < minimum) end = minimum;
+      if (end < entry.minimum) end = entry.minimum;
       if (end > layout.bytes || rows == range.rows) end = layout.bytes; // all rows: what lies behind them too
       const std::size_t begin = first == 0 ? 0 : live.value(range.leading) * range.row_bytes;
-      if (begin < end) visit(entry.field, begin, end);
+      visit_copies(entry.field, begin, end, visit);
       return;
     }
     detail::byte_range_list<2 * traits::most_row_ranges + 1> cleared;
@@ -495,7 +454,7 @@ private:
       all_rows = all_rows && rows == range.rows;
       cleared.add(range.base, range.base + rows * range.row_bytes);
     }
-    cleared.add(0, all_rows ? layout.bytes : minimum); // all rows: gaps and what lies behind them too
+    cleared.add(0, all_rows ? layout.bytes : entry.minimum); // all rows: gaps and what lies behind them too
     if (first != 0) {
       for (std::size_t index = entry.first; index < entry.last; ++index) {
         const detail::row_range<Params>& range = ranges_[index];
@@ -504,7 +463,7 @@ private:
     }
     for (const detail::byte_range& range : cleared) {
       const std::size_t end = range.end < layout.bytes ? range.end : layout.bytes;
-      if (range.begin < end) visit(entry.field, range.begin, end);
+      visit_copies(entry.field, range.begin, end, visit);
     }
   }
 
@@ -521,7 +480,8 @@ private:
 };
 
 /// Plans a field list for given params: `constexpr auto plan = stowage::make_plan<decode_buffers>(params);`.
-template <class Fields, class Params> [[nodiscard]] constexpr plan<Fields, Params> make_plan(const Params& params) {
+template <class Fields, class Params>
+[[nodiscard]] constexpr plan<Fields, Params> make_plan(const Params& params) {
   return plan<Fields, Params>(params);
 }
 

@@ -9,8 +9,9 @@
 #include <cstdint>
 #include <string_view>
 
-// Formulas and conditions as data. A formula's type turns itself into a program at compile time, and the one evaluator
-// and the one writer below do the rest: a large field list is a few tables, not thousands of functions to compile.
+// Formulas and conditions as data. A formula's type turns itself into a program at compile time, and the one
+// evaluator and the one writer below do the rest: a large field list is a few tables, not thousands of
+// functions to compile.
 
 namespace stowage {
 
@@ -73,8 +74,8 @@ template <class Params> struct evaluator {
   fault& first_fault;
   /// How far T tokens reach: every token count is at most this.
   std::size_t token_limit = largest_size;
-  /// How many rows the first T tokens own: without what padding, rounding up and floors add to a token count, so that
-  /// stale rows between T and its padding are not taken for live ones.
+  /// How many rows the first T tokens own: without what padding, rounding up and floors add to a token count,
+  /// so that stale rows between T and its padding are not taken for live ones.
   bool live = false;
 
   /// The value of the node at `at`, which is then moved behind it.
@@ -149,7 +150,8 @@ template <class Params> struct evaluator {
   }
   constexpr std::size_t multiply(std::size_t left, std::size_t right) const {
     std::size_t result = 0;
-    return checked_multiply(left, right, result) ? result : fail({fault_kind::overflow, '*', left, right, {}});
+    return checked_multiply(left, right, result) ? result
+                                                 : fail({fault_kind::overflow, '*', left, right, {}});
   }
   constexpr std::size_t round_up(std::size_t value, std::size_t multiple) const {
     std::size_t result = 0;
@@ -215,7 +217,8 @@ constexpr infix infix_of(opcode code) {
 
 /// Writes the node at `at`, in parentheses where it binds less than `outer`, and moves `at` behind it.
 template <class Params>
-STOWAGE_COLD constexpr void write_program(text_writer& writer, const instruction<Params>*& at, int outer = 0) {
+STOWAGE_COLD constexpr void write_program(text_writer& writer, const instruction<Params>*& at,
+                                          int outer = 0) {
   const instruction<Params>& node = *at++;
   switch (node.code) {
     case opcode::constant: writer << node.value; return;

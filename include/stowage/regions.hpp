@@ -21,7 +21,9 @@ template <auto Member, class Type> struct member_is_not_a_part;
 
 template <class Parts, std::size_t Index, class Type> consteval bool check_part() {
   if constexpr (!any_part<Type>) {
-    return sizeof(member_is_not_a_part<member_for_message<Parts, member_count<Parts>, Index, Type>(), Type>) != 0;
+    return sizeof(
+               member_is_not_a_part<member_for_message<Parts, member_count<Parts>, Index, Type>(), Type>) !=
+           0;
   }
   return true;
 }
@@ -30,7 +32,8 @@ template <class Parts> consteval bool check_parts() {
   static_assert(std::is_aggregate_v<Parts>, "stowage: a parts struct must be a plain aggregate");
   static_assert(!has_base_class<Parts>, "stowage: a parts struct cannot have a base class");
   static_assert(member_count<Parts> > 0, "stowage: a parts struct needs at least one part");
-  static_assert(member_count<Parts> <= most_members, "stowage: a parts struct has at most 100 parts; nest regions");
+  static_assert(member_count<Parts> <= most_members,
+                "stowage: a parts struct has at most 100 parts; nest regions");
   static_assert(!has_array<Parts>, "stowage: a C array cannot be a part; give the part another extent");
   return []<class... Types, std::size_t... Indices>(type_list<Types...>, std::index_sequence<Indices...>) {
     return (check_part<Parts, Indices, Types>() && ...);
@@ -49,8 +52,8 @@ public:
   [[nodiscard]] STOWAGE_HOST_DEVICE constexpr const Parts* operator->() const { return &this->inner_; }
 };
 
-/// Parts laid out one after another, each at its alignment (that of its element unless it carries align<N>). `Parts`
-/// is a plain aggregate of `part` members, which name them.
+/// Parts laid out one after another, each at its alignment (that of its element unless it carries align<N>).
+/// `Parts` is a plain aggregate of `part` members, which name them.
 template <class Parts> struct regions {
   using stowage_content = void;
   using handle = regions_handle<Parts>;
@@ -79,7 +82,8 @@ template <class Parts> struct regions {
     out->children = static_cast<std::uint32_t>(part_count);
     std::size_t handle_offset = out->handle_offset + sizeof(detail::handle_header);
     ++out;
-    [&]<class... Types, std::size_t... Indices>(detail::type_list<Types...>, std::index_sequence<Indices...>) {
+    [&]<class... Types, std::size_t... Indices>(detail::type_list<Types...>,
+                                                std::index_sequence<Indices...>) {
       static_assert(sizeof(Parts) == detail::bytes_of_handles<Types...>);
       static_assert(sizeof(handle) == sizeof(detail::handle_header) + sizeof(Parts));
       ((Types::definition::emit(out, detail::member_name_of<Parts, Indices, Types>, handle_offset, 1),
@@ -111,7 +115,8 @@ template <std::size_t Index, class Handle> struct alternative_slot {
 };
 template <class Indices, class... Handles> struct alternative_slots;
 template <std::size_t... Indices, class... Handles>
-struct alternative_slots<std::index_sequence<Indices...>, Handles...> : alternative_slot<Indices, Handles>... {};
+struct alternative_slots<std::index_sequence<Indices...>, Handles...>
+    : alternative_slot<Indices, Handles>... {};
 
 template <std::size_t Index, class Handle>
 STOWAGE_HOST_DEVICE constexpr const auto& slot_at(const alternative_slot<Index, Handle>& slot) {
@@ -132,20 +137,22 @@ struct shared_element<First, Rest...> {
 
 } // namespace detail
 
-/// The bound memory of alternatives: `field.as<Alternative>()` is the one of that type, as its handle, or as the bound
-/// Parts struct for a parts aggregate. All of them begin at the same address.
+/// The bound memory of alternatives: `field.as<Alternative>()` is the one of that type, as its handle, or as
+/// the bound Parts struct for a parts aggregate. All of them begin at the same address.
 template <class... Alternatives>
 class alternatives_handle
-    : public handle_base<detail::alternative_slots<
-          std::index_sequence_for<Alternatives...>,
-          typename detail::definition_of<Alternatives>::content_type::handle...>> {
+    : public handle_base<
+          detail::alternative_slots<std::index_sequence_for<Alternatives...>,
+                                    typename detail::definition_of<Alternatives>::content_type::handle...>> {
 public:
   /// What the alternatives hold where it is the same for all, else bytes.
   using element_type =
       typename detail::shared_element<typename detail::definition_of<Alternatives>::content_type...>::type;
 
   /// Start of the memory, or null. bytes() are those of the largest alternative.
-  [[nodiscard]] STOWAGE_HOST_DEVICE element_type* data() const { return reinterpret_cast<element_type*>(this->header_.address); }
+  [[nodiscard]] STOWAGE_HOST_DEVICE element_type* data() const {
+    return reinterpret_cast<element_type*>(this->header_.address);
+  }
 
   /// One alternative; null (or with null parts) where its condition does not hold.
   template <class Alternative>
@@ -160,8 +167,8 @@ public:
   }
 };
 
-/// Layouts that share the same bytes; the largest one present decides the size. Each is a `part` (an element with a
-/// shape, and traits such as when), a `regions<Parts>`, or a parts aggregate as it is.
+/// Layouts that share the same bytes; the largest one present decides the size. Each is a `part` (an element
+/// with a shape, and traits such as when), a `regions<Parts>`, or a parts aggregate as it is.
 template <class... Alternatives>
   requires(sizeof...(Alternatives) > 0)
 struct alternatives {
@@ -182,9 +189,10 @@ struct alternatives {
     out->children = static_cast<std::uint32_t>(sizeof...(Alternatives));
     std::size_t handle_offset = out->handle_offset + sizeof(detail::handle_header);
     ++out;
-    static_assert(sizeof(handle) ==
-                  sizeof(detail::handle_header) +
-                      detail::bytes_of_handles<typename detail::definition_of<Alternatives>::content_type::handle...>);
+    static_assert(
+        sizeof(handle) ==
+        sizeof(detail::handle_header) +
+            detail::bytes_of_handles<typename detail::definition_of<Alternatives>::content_type::handle...>);
     ((detail::definition_of<Alternatives>::emit(out, {}, handle_offset, 1),
       handle_offset += sizeof(typename detail::definition_of<Alternatives>::content_type::handle)),
      ...);

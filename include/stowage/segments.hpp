@@ -15,12 +15,13 @@ struct segment {
 
 namespace detail {
 
-/// The segments of one pass, merged as they come: a segment that begins where its predecessor ends, or behind nothing
-/// but alignment padding, extends it. On the stack; a pass uses no heap.
+/// The segments of one pass, merged as they come: a segment that begins where its predecessor ends, or behind
+/// nothing but alignment padding, extends it. On the stack; a pass uses no heap.
 template <std::size_t Capacity> class segment_list {
 public:
-  /// `begin_of_field` and `end_of_field` say that the range touches the start and the end of its field; `position` is
-  /// the place of the field among those that take memory, and only neighbours in one slab are bridged.
+  /// `begin_of_field` and `end_of_field` say that the range touches the start and the end of its field;
+  /// `position` is the place of the field among those that take memory, and only neighbours in one slab are
+  /// bridged.
   constexpr void add(std::byte* address, std::size_t bytes, std::size_t position, bool begin_of_field,
                      bool end_of_field, bool one_slab) {
     if (bytes == 0) return;

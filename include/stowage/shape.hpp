@@ -29,8 +29,8 @@ template <auto Leading, auto... Inner> struct shape_traits<Leading, Inner...> {
 
 } // namespace detail
 
-/// The extents of a tensor, outermost first, each a formula or an integer: `shape<pad<16>(M), 2 * hidden>`. The last
-/// extent is contiguous. At most 8; `shape<>` is one element.
+/// The extents of a tensor, outermost first, each a formula or an integer: `shape<pad<16>(M), 2 * hidden>`.
+/// The last extent is contiguous. At most 8; `shape<>` is one element.
 template <auto... Extents>
   requires(detail::operand<decltype(Extents)> && ...)
 struct shape {
@@ -43,7 +43,8 @@ struct shape {
 
   /// The programs of all extents, one behind the other.
   template <class Params> static constexpr auto compile() {
-    std::array<detail::instruction<Params>, (std::size_t{0} + ... + detail::formula_type<Extents>::length)> program{};
+    std::array<detail::instruction<Params>, (std::size_t{0} + ... + detail::formula_type<Extents>::length)>
+        program{};
     detail::instruction<Params>* out = program.data();
     (detail::lift(Extents).emit(out), ...);
     return program;
@@ -55,7 +56,8 @@ namespace detail {
 template <class Type>
 concept any_shape = requires { typename Type::stowage_shape; };
 
-template <class Shape, class Params> inline constexpr auto program_of_shape = Shape::template compile<Params>();
+template <class Shape, class Params>
+inline constexpr auto program_of_shape = Shape::template compile<Params>();
 
 } // namespace detail
 } // namespace stowage

@@ -38,7 +38,9 @@ public:
   status deallocate(void* address, std::size_t bytes, std::size_t alignment) noexcept {
     return functions_->deallocate(target_, address, bytes, alignment);
   }
-  void zero(stream_type stream, std::span<const segment> segments) { functions_->zero(target_, stream, segments); }
+  void zero(stream_type stream, std::span<const segment> segments) {
+    functions_->zero(target_, stream, segments);
+  }
   void copy_to_host(stream_type stream, void* destination, const void* source, std::size_t bytes) {
     functions_->copy_to_host(target_, stream, destination, source, bytes);
   }

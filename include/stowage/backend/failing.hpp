@@ -12,8 +12,8 @@
 
 namespace stowage {
 
-/// For tests: passes calls on to another backend, but the k-th call of a kind fails, with the error that a real
-/// backend would give. A failing deallocate still gives the memory back, so that tests leak nothing.
+/// For tests: passes calls on to another backend, but the k-th call of a kind fails, with the error that a
+/// real backend would give. A failing deallocate still gives the memory back, so that tests leak nothing.
 template <backend Inner = host_backend> class failing_backend {
 public:
   using stream_type = typename Inner::stream_type;
@@ -68,7 +68,8 @@ private:
     return ++seen_[kind] == wanted_[kind];
   }
   [[noreturn]] static void throw_failure(const char* call) {
-    throw backend_error("stowage: " + std::string(call) + " was made to fail by failing_backend", failure_code);
+    throw backend_error("stowage: " + std::string(call) + " was made to fail by failing_backend",
+                        failure_code);
   }
 
   Inner inner_{};

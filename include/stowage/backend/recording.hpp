@@ -10,7 +10,14 @@
 
 namespace stowage {
 
-enum class operation : unsigned char { allocate, deallocate, zero, copy_to_host, copy_from_host, synchronize };
+enum class operation : unsigned char {
+  allocate,
+  deallocate,
+  zero,
+  copy_to_host,
+  copy_from_host,
+  synchronize
+};
 
 /// One call that a recording_backend got.
 struct recorded_call {
@@ -23,7 +30,8 @@ struct recorded_call {
   std::vector<segment> segments;
 };
 
-/// For tests: passes every call on to another backend and remembers what was asked, in order. Not for several threads.
+/// For tests: passes every call on to another backend and remembers what was asked, in order. Not for several
+/// threads.
 template <backend Inner = host_backend> class recording_backend {
 public:
   using stream_type = typename Inner::stream_type;

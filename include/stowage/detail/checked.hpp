@@ -7,8 +7,8 @@ namespace stowage::detail {
 
 inline constexpr std::size_t largest_size = std::numeric_limits<std::size_t>::max();
 
-/// Each function stores the exact result and returns true, or returns false and leaves `result` alone when the
-/// result is not representable. Divisions instead of compiler builtins: every front end evaluates them.
+/// Each function stores the exact result and returns true, or returns false and leaves `result` alone when
+/// the result is not representable. Divisions instead of compiler builtins: every front end evaluates them.
 constexpr bool checked_add(std::size_t left, std::size_t right, std::size_t& result) {
   if (right > largest_size - left) return false;
   result = left + right;

@@ -13,15 +13,15 @@
 
 namespace stowage {
 
-// What a compile error says of a field list. These are never defined: the compiler's first line is "incomplete type",
-// then the name of the struct, which says what is wrong, then the member.
+// What a compile error says of a field list. These are never defined: the compiler's first line is
+// "incomplete type", then the name of the struct, which says what is wrong, then the member.
 
 /// A member is neither a buffer, nor a group of buffers (a plain aggregate), nor not_owned<T>.
 template <auto Member, class Type> struct member_is_neither_a_buffer_nor_a_group_nor_not_owned;
 /// A member is a C array. Declare one buffer with another extent, or one member each.
 template <auto Member, class Type> struct member_is_an_array_which_is_no_field;
-/// The zero policy is zero::rows, but the field is not token-major: its leading extent must grow with the tokens, and
-/// no other extent may depend on them.
+/// The zero policy is zero::rows, but the field is not token-major: its leading extent must grow with the
+/// tokens, and no other extent may depend on them.
 template <auto Member, class Type> struct row_policy_on_a_field_that_is_not_token_major;
 /// A field list has a base class. Make the base a member: groups nest.
 template <class Fields> struct field_list_has_a_base_class;
@@ -57,10 +57,13 @@ template <class Fields> consteval bool check_aggregate() {
 }
 
 /// How many members follow a C array that stands after `Before` others; 0 where another array follows.
-template <class Fields, std::size_t Before, std::size_t After> consteval std::size_t count_members_after_array() {
-  return []<std::size_t... First, std::size_t... Last>(std::index_sequence<First...>, std::index_sequence<Last...>) {
-    if constexpr (Before + After < most_members &&
-                  requires { Fields(any_member_at<Fields, First>{}..., {}, any_member_at<Fields, Last>{}..., {}); }) {
+template <class Fields, std::size_t Before, std::size_t After>
+consteval std::size_t count_members_after_array() {
+  return []<std::size_t... First, std::size_t... Last>(std::index_sequence<First...>,
+                                                       std::index_sequence<Last...>) {
+    if constexpr (Before + After < most_members && requires {
+                    Fields(any_member_at<Fields, First>{}..., {}, any_member_at<Fields, Last>{}..., {});
+                  }) {
       return count_members_after_array<Fields, Before, After + 1>();
     } else {
       return After;
@@ -75,7 +78,8 @@ template <class Fields> consteval bool check_arrays() {
     constexpr std::size_t count = before + 1 + count_members_after_array<Fields, before, 0>();
     using tie = decltype(tie_members<count>(std::declval<Fields&>()));
     using array = type_at<before, typename member_types_of<tie>::type>;
-    return sizeof(member_is_an_array_which_is_no_field<member_for_message<Fields, count, before, array>(), array>) != 0;
+    return sizeof(member_is_an_array_which_is_no_field<member_for_message<Fields, count, before, array>(),
+                                                       array>) != 0;
   }
 #endif
   return true;
@@ -86,9 +90,9 @@ template <class Fields> consteval bool check_field_list();
 template <class Fields, std::size_t Index, class Type> consteval bool check_member() {
   if constexpr (any_buffer<Type>) {
     using definition = typename Type::definition;
-    if constexpr (definition::policy::in_row_pass == row_pass::reached_rows &&
-                  !definition::token_major) {
-      return sizeof(row_policy_on_a_field_that_is_not_token_major<member_for_message<Fields, member_count<Fields>, Index, Type>(), Type>) != 0;
+    if constexpr (definition::policy::in_row_pass == row_pass::reached_rows && !definition::token_major) {
+      return sizeof(row_policy_on_a_field_that_is_not_token_major<
+                    member_for_message<Fields, member_count<Fields>, Index, Type>(), Type>) != 0;
     }
     return true;
   } else if constexpr (any_not_owned<Type>) {
@@ -96,7 +100,8 @@ template <class Fields, std::size_t Index, class Type> consteval bool check_memb
   } else if constexpr (group_candidate<Type> && !std::is_empty_v<Type>) {
     return check_field_list<Type>();
   } else {
-    return sizeof(member_is_neither_a_buffer_nor_a_group_nor_not_owned<member_for_message<Fields, member_count<Fields>, Index, Type>(), Type>) != 0;
+    return sizeof(member_is_neither_a_buffer_nor_a_group_nor_not_owned<
+                  member_for_message<Fields, member_count<Fields>, Index, Type>(), Type>) != 0;
   }
 }
 
@@ -104,9 +109,10 @@ template <class Fields, std::size_t Index, class Type> consteval bool check_memb
 template <class Fields> consteval bool check_field_list() {
   if constexpr (check_aggregate<Fields>()) {
     if constexpr (check_arrays<Fields>()) {
-      return []<class... Types, std::size_t... Indices>(type_list<Types...>, std::index_sequence<Indices...>) {
-        return (check_member<Fields, Indices, Types>() && ...);
-      }(member_types<Fields>{}, std::make_index_sequence<member_count<Fields>>{});
+      return
+          []<class... Types, std::size_t... Indices>(type_list<Types...>, std::index_sequence<Indices...>) {
+            return (check_member<Fields, Indices, Types>() && ...);
+          }(member_types<Fields>{}, std::make_index_sequence<member_count<Fields>>{});
     }
   }
   return false;
@@ -169,17 +175,21 @@ template <class Member, class Visit> void visit_member(Member& member, std::size
   }
 }
 
-/// Calls visit(leaf, address of the buffer's handle) for each buffer of a field list object, in declaration order,
-/// counted from `first`.
-template <class Fields, class Visit> void visit_leaves(Fields& fields, std::size_t first, const Visit& visit) {
+/// Calls visit(leaf, address of the buffer's handle) for each buffer of a field list object, in declaration
+/// order, counted from `first`.
+template <class Fields, class Visit>
+void visit_leaves(Fields& fields, std::size_t first, const Visit& visit) {
   const auto members = tie_members(fields);
   [&]<class... Types, std::size_t... Indices>(type_list<Types...> types, std::index_sequence<Indices...>) {
     if constexpr ((any_buffer<Types> && ...)) { // the usual case, without a function for each member
-      (visit(first + Indices, reinterpret_cast<std::byte*>(&static_cast<const member_slot<Indices, Types>&>(members).value)),
+      (visit(first + Indices,
+             reinterpret_cast<std::byte*>(&static_cast<const member_slot<Indices, Types>&>(members).value)),
        ...);
     } else {
       constexpr auto leaf = first_leaves<0>(decltype(types){});
-      (visit_member(static_cast<const member_slot<Indices, Types>&>(members).value, first + leaf[Indices], visit), ...);
+      (visit_member(static_cast<const member_slot<Indices, Types>&>(members).value, first + leaf[Indices],
+                    visit),
+       ...);
     }
   }(member_types<Fields>{}, std::make_index_sequence<member_count<Fields>>{});
 }
@@ -192,7 +202,8 @@ template <class Fields, class Names>
 constexpr void collect_names(Names& names, std::size_t& next, std::string_view group);
 
 template <class Member, class Names>
-constexpr void collect_name(Names& names, std::size_t& next, std::string_view group, std::string_view member) {
+constexpr void collect_name(Names& names, std::size_t& next, std::string_view group,
+                            std::string_view member) {
   if constexpr (!any_not_owned<Member>) {
     leaf_name name;
     text_writer writer{name.characters, longest_name};
@@ -214,7 +225,8 @@ constexpr void collect_names(Names& names, std::size_t& next, std::string_view g
 }
 
 /// Names of the buffers of a field list; those in groups are dotted: "attention.queries".
-template <class Fields> inline constexpr auto leaf_names = [] {
+template <class Fields>
+inline constexpr auto leaf_names = [] {
   std::array<leaf_name, leaf_types<Fields>::size> names{};
   std::size_t next = 0;
   collect_names<Fields>(names, next, "");
@@ -236,7 +248,8 @@ constexpr std::size_t first_leaf_of_member(std::size_t member) {
   return member;
 }
 
-template <class Fields, std::size_t Leaf, std::size_t Member, class List> consteval auto leaf_in_group_for_message();
+template <class Fields, std::size_t Leaf, std::size_t Member, class List>
+consteval auto leaf_in_group_for_message();
 
 /// The member that a leaf is, for an error message.
 template <class Fields, std::size_t Leaf, class Buffer> consteval auto leaf_for_message() {
@@ -246,7 +259,8 @@ template <class Fields, std::size_t Leaf, class Buffer> consteval auto leaf_for_
     return leaf_in_group_for_message<Fields, Leaf, 0, member_types<Fields>>();
   }
 }
-template <class Fields, std::size_t Leaf, std::size_t Member, class List> consteval auto leaf_in_group_for_message() {
+template <class Fields, std::size_t Leaf, std::size_t Member, class List>
+consteval auto leaf_in_group_for_message() {
   using type = type_at<Member, List>;
   if constexpr (any_not_owned<type> || Leaf >= leaf_count<type>) {
     return leaf_in_group_for_message<Fields, Leaf - leaf_count<type>, Member + 1, List>();
@@ -257,7 +271,8 @@ template <class Fields, std::size_t Leaf, std::size_t Member, class List> conste
   }
 }
 
-/// Leaf number of the buffer that a path of member pointers leads to: `<&fields::attention, &attention::queries>`.
+/// Leaf number of the buffer that a path of member pointers leads to: `<&fields::attention,
+/// &attention::queries>`.
 template <class Fields, auto Member, auto... Rest> consteval std::size_t leaf_index() {
   constexpr std::size_t member = member_index<Fields>(Member);
   static_assert(member < member_count<Fields>, "stowage: the member pointer is of another struct");

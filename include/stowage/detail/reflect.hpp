@@ -1,7 +1,8 @@
 #pragma once
 
-// Everything that depends on Boost.PFR and on how compilers spell names. PFR takes an aggregate apart (the generated
-// structured bindings, without the counting, which C arrays mislead); counting and names are done here.
+// Everything that depends on Boost.PFR and on how compilers spell names. PFR takes an aggregate apart (the
+// generated structured bindings, without the counting, which C arrays mislead); counting and names are done
+// here.
 
 #include <stowage/text.hpp>
 
@@ -56,8 +57,9 @@ template <class Aggregate> struct any_base {
 template <class Aggregate, class Indices> struct initialisable;
 template <class Aggregate, std::size_t... Indices>
 struct initialisable<Aggregate, std::index_sequence<Indices...>> {
-  // In parentheses no braces are elided: a C array takes no initialiser, where in braces it takes one an element.
-  // nvcc's front end accepts too many initialisers in parentheses, so there PFR refuses arrays, in its own words.
+  // In parentheses no braces are elided: a C array takes no initialiser, where in braces it takes one an
+  // element. nvcc's front end accepts too many initialisers in parentheses, so there PFR refuses arrays, in
+  // its own words.
 #if defined(__CUDACC__)
   static constexpr bool by_members = requires { Aggregate{any_member_at<Aggregate, Indices>{}...}; };
 #else
@@ -94,9 +96,11 @@ template <class Aggregate, std::size_t Guess> consteval std::size_t count_member
   }
 }
 
-/// Members of an aggregate, or one more than `most_members` where there are too many. Ends before the first C array.
+/// Members of an aggregate, or one more than `most_members` where there are too many. Ends before the first C
+/// array.
 template <class Aggregate>
-inline constexpr std::size_t member_count = has_members<Aggregate, 1> ? count_members_from<Aggregate, 2>() : 0;
+inline constexpr std::size_t member_count =
+    has_members<Aggregate, 1> ? count_members_from<Aggregate, 2>() : 0;
 
 template <class Aggregate>
 inline constexpr bool has_base_class = requires { Aggregate{any_base<Aggregate>{}}; };
@@ -114,8 +118,9 @@ template <class Aggregate> constexpr auto tie_members(Aggregate& aggregate) {
   return tie_members<member_count<std::remove_cv_t<Aggregate>>>(aggregate);
 }
 
-/// Member number `Index`, of type `Type`, of what tie_members gave. `static_cast<const member_slot<Index, Type>&>(tie)
-/// .value` instead of PFR's get<Index>: that would be a function for each member, named by the types of all of them.
+/// Member number `Index`, of type `Type`, of what tie_members gave. `static_cast<const member_slot<Index,
+/// Type>&>(tie) .value` instead of PFR's get<Index>: that would be a function for each member, named by the
+/// types of all of them.
 template <std::size_t Index, class Type>
 using member_slot = boost::pfr::detail::sequence_tuple::base_from_member<Index, Type&>;
 
@@ -126,8 +131,9 @@ template <class... Types> struct member_types_of<boost::pfr::detail::sequence_tu
 template <class Aggregate>
 using member_types = typename member_types_of<decltype(tie_members(std::declval<Aggregate&>()))>::type;
 
-// Names: the address of a member of an object that is declared and never defined is a template argument, and the last
-// identifier of the compiler's signature for it is the member's name. clang takes such an address only inside a struct.
+// Names: the address of a member of an object that is declared and never defined is a template argument, and
+// the last identifier of the compiler's signature for it is the member's name. clang takes such an address
+// only inside a struct.
 
 template <class Aggregate> struct holder {
   Aggregate value;
@@ -150,7 +156,8 @@ template <class Type> member(const Type*) -> member<Type>;
 template <class Type> consteval Type* member(Type* address) { return address; }
 #endif
 
-template <class Aggregate, std::size_t Count, std::size_t Index, class Type> consteval Type* member_address() {
+template <class Aggregate, std::size_t Count, std::size_t Index, class Type>
+consteval Type* member_address() {
   return &static_cast<const member_slot<Index, Type>&>(tie_members<Count>(fields_of<Aggregate>.value)).value;
 }
 
@@ -160,10 +167,11 @@ consteval std::string_view member_name() {
 }
 
 template <class Aggregate, std::size_t Index, class Type>
-inline constexpr std::string_view member_name_of = member_name<Aggregate, member_count<Aggregate>, Index, Type>();
+inline constexpr std::string_view member_name_of =
+    member_name<Aggregate, member_count<Aggregate>, Index, Type>();
 
 /// Which member a pointer to member points at; member_count where it is none of them.
-template <class Aggregate, class Type> consteval std::size_t member_index(Type Aggregate::*pointer) {
+template <class Aggregate, class Type> consteval std::size_t member_index(Type Aggregate::* pointer) {
   const void* wanted = &(fields_of<Aggregate>.value.*pointer);
   const auto members = tie_members(fields_of<Aggregate>.value);
   return [&]<class... Types, std::size_t... Indices>(type_list<Types...>, std::index_sequence<Indices...>) {
@@ -180,15 +188,16 @@ template <class Aggregate, class Type> consteval std::size_t member_index(Type A
 #pragma clang diagnostic pop
 #endif
 
-// What an error message shows of a member, as a template argument: g++ prints the name as text, clang prints the path
-// to the member, nvcc the number of the member. Always pass the call itself as the argument: a constexpr variable that
-// held clang's address would leave an undefined symbol at -O0.
+// What an error message shows of a member, as a template argument: g++ prints the name as text, clang prints
+// the path to the member, nvcc the number of the member. Always pass the call itself as the argument: a
+// constexpr variable that held clang's address would leave an undefined symbol at -O0.
 
 template <std::size_t Size> struct quoted {
   char characters[Size];
 };
 
-template <class Aggregate, std::size_t Count, std::size_t Index, class Type> consteval auto member_for_message() {
+template <class Aggregate, std::size_t Count, std::size_t Index, class Type>
+consteval auto member_for_message() {
 #if defined(__CUDACC__)
   return Index;
 #elif defined(__clang__)
@@ -196,7 +205,8 @@ template <class Aggregate, std::size_t Count, std::size_t Index, class Type> con
 #else
   constexpr std::string_view name = member_name<Aggregate, Count, Index, Type>();
   quoted<name.size() + 1> text{};
-  for (std::size_t position = 0; position < name.size(); ++position) text.characters[position] = name[position];
+  for (std::size_t position = 0; position < name.size(); ++position)
+    text.characters[position] = name[position];
   return text;
 #endif
 }

@@ -7,9 +7,9 @@
 
 namespace stowage::llm {
 
-/// The metadata of `Rows` sequences of a decode or verify step, in one block that one copy brings to the device. With
-/// R rows the parts lie at 0, 4R, 8R, 16R and 24R bytes and the whole takes 24R + 4*R*blocks. The slots are aligned
-/// to 8 for every R.
+/// The metadata of `Rows` sequences of a decode or verify step, in one block that one copy brings to the
+/// device. With R rows the parts lie at 0, 4R, 8R, 16R and 24R bytes and the whole takes 24R + 4*R*blocks.
+/// The slots are aligned to 8 for every R.
 template <auto Rows> struct decode_metadata {
   /// Position of each sequence's token.
   part<std::uint32_t, shape<Rows>> positions;

@@ -35,34 +35,37 @@ using ffn_act_int8 = part<std::int8_t, shape<pad<16>(symbols::M), symbols::ffn_k
 using ffn_act_nvfp4 = part<fp4_e2m1, shape<symbols::M, symbols::ffn_k>>;
 using ffn_act_fp8 = part<fp8_e4m3, shape<symbols::M, symbols::ffn_k>>;
 
-/// The GPU buffers of one forward pass of a hybrid engine: attention, Mamba-2, gated delta net, experts, latent
-/// attention, hyper-connections, LoRA, and FP8, NVFP4 and GGUF paths. 46 buffers; sizes are those of the arena's fact
-/// sheet, byte for byte.
+/// The GPU buffers of one forward pass of a hybrid engine: attention, Mamba-2, gated delta net, experts,
+/// latent attention, hyper-connections, LoRA, and FP8, NVFP4 and GGUF paths. 46 buffers; sizes are those of
+/// the arena's fact sheet, byte for byte.
 struct forward_buffers {
   /// Hidden states between layers.
   buffer<bf16, shape<symbols::M, symbols::hidden>, zero::rows, tag<prefill_essentials>, tag<checksummed>>
       hidden_states;
-  buffer<bf16, shape<symbols::M, symbols::hidden>, zero::rows, tag<prefill_essentials>, tag<checksummed>> residual;
+  buffer<bf16, shape<symbols::M, symbols::hidden>, zero::rows, tag<prefill_essentials>, tag<checksummed>>
+      residual;
   buffer<bf16, shape<symbols::M, symbols::max_dim>, zero::rows, tag<checksummed>> norm_output;
   /// Queries (with gates), keys and values; the GEMM writes ceil16(M) rows.
   buffer<bf16, shape<pad<16>(symbols::M), symbols::qkv_width>, zero::rows, tag<checksummed>> qkv_output;
   /// Output of whichever mixer the layer has.
-  buffer<alternatives<attention_output, mamba_output, latent_output>, zero::rows, tag<checksummed>> attn_output;
-  buffer<bf16, shape<symbols::M, symbols::num_experts + symbols::zero_expert_num>, zero::rows, when<symbols::moe>,
-         placeholder<256>, tag<prefill_essentials>, tag<checksummed>>
+  buffer<alternatives<attention_output, mamba_output, latent_output>, zero::rows, tag<checksummed>>
+      attn_output;
+  buffer<bf16, shape<symbols::M, symbols::num_experts + symbols::zero_expert_num>, zero::rows,
+         when<symbols::moe>, placeholder<256>, tag<prefill_essentials>, tag<checksummed>>
       gate_logits;
-  buffer<float, shape<symbols::M, symbols::num_experts + symbols::zero_expert_num>, zero::never, when<symbols::moe>,
-         placeholder<256>>
+  buffer<float, shape<symbols::M, symbols::num_experts + symbols::zero_expert_num>, zero::never,
+         when<symbols::moe>, placeholder<256>>
       gate_logits_f32;
   buffer<float, shape<symbols::M, symbols::hidden>, zero::never, when<symbols::moe>, placeholder<256>>
       moe_router_in_f32;
-  buffer<bf16, shape<pad<16>(symbols::M), symbols::hidden>, zero::rows, tag<prefill_essentials>, tag<checksummed>>
+  buffer<bf16, shape<pad<16>(symbols::M), symbols::hidden>, zero::rows, tag<prefill_essentials>,
+         tag<checksummed>>
       moe_output;
   /// Logits of the sampled rows: a row a sequence, the rows of a verify step, or fewer where M is small.
   buffer<bf16, shape<min(symbols::M, max(symbols::R + 1, 160)), symbols::vocab>, zero::full> logits;
   /// Projections of linear layers; keys and values of attention layers; the shared expert.
-  buffer<alternatives<gdn_qkvz, mamba_in_proj, key_value_parts, shared_expert_inner>, zero::rows, at_least<256>,
-         tag<checksummed>>
+  buffer<alternatives<gdn_qkvz, mamba_in_proj, key_value_parts, shared_expert_inner>, zero::rows,
+         at_least<256>, tag<checksummed>>
       ssm_qkvz;
   buffer<alternatives<gdn_ba, moe_latent_input, latent_rope_keys, latent_queries>, zero::rows, at_least<256>,
          tag<checksummed>>
@@ -71,21 +74,25 @@ struct forward_buffers {
          tag<checksummed>>
       ssm_deinterleaved;
   /// A token's gates, then as many betas.
-  buffer<float, shape<symbols::M, 2, symbols::linear_value_heads>, zero::rows, at_least<256>, tag<checksummed>>
+  buffer<float, shape<symbols::M, 2, symbols::linear_value_heads>, zero::rows, at_least<256>,
+         tag<checksummed>>
       ssm_gates;
   buffer<alternatives<gdn_conv_output, latent_rope_queries>, zero::rows, at_least<256>, tag<checksummed>>
       ssm_conv_out_f32;
   /// Routing and metadata of a step; its three uses exclude each other.
-  buffer<alternatives<prefill_parts, decode_parts, batched_prefill_parts>, zero::full, at_least<65536>> scratch;
+  buffer<alternatives<prefill_parts, decode_parts, batched_prefill_parts>, zero::full, at_least<65536>>
+      scratch;
   buffer<regions<ssd_parts>, zero::never, when<(symbols::mamba_num_heads > 0 && symbols::ssm_state_size > 0)>>
       ssd_scratch;
   buffer<std::uint32_t, shape<symbols::M>, zero::never, at_least<256>> token_ids;
-  buffer<bf16, shape<symbols::K, symbols::expert_width>, zero::rows, tag<prefill_essentials>, tag<checksummed>>
+  buffer<bf16, shape<symbols::K, symbols::expert_width>, zero::rows, tag<prefill_essentials>,
+         tag<checksummed>>
       expert_gate_out;
-  buffer<bf16, shape<symbols::K, symbols::expert_width>, zero::rows, tag<prefill_essentials>, tag<checksummed>>
+  buffer<bf16, shape<symbols::K, symbols::expert_width>, zero::rows, tag<prefill_essentials>,
+         tag<checksummed>>
       expert_up_out;
-  buffer<bf16, shape<symbols::K, choose(symbols::moe, symbols::top_k * symbols::moe_in, symbols::hidden)>, zero::rows,
-         tag<prefill_essentials>, tag<checksummed>>
+  buffer<bf16, shape<symbols::K, choose(symbols::moe, symbols::top_k* symbols::moe_in, symbols::hidden)>,
+         zero::rows, tag<prefill_essentials>, tag<checksummed>>
       expert_down_out;
   buffer<regions<gdn_parts>, zero::never,
          when<(symbols::linear_value_heads > 0 && symbols::linear_key_head_dim == 128 &&
@@ -93,8 +100,10 @@ struct forward_buffers {
       gdn_fla_scratch;
   buffer<regions<q8_activation_parts<symbols::ffn_k>>, zero::never, when<(!symbols::moe)>> ffn_act_q8;
   /// Quantised activations in the format of the path.
-  buffer<alternatives<ffn_act_int8, ffn_act_nvfp4, ffn_act_fp8>, zero::never, when<(!symbols::moe)>> ffn_act_a;
-  buffer<float, shape<pad<16>(symbols::M), symbols::ffn_k / 32>, zero::never, when<(!symbols::moe)>> ffn_act_scale;
+  buffer<alternatives<ffn_act_int8, ffn_act_nvfp4, ffn_act_fp8>, zero::never, when<(!symbols::moe)>>
+      ffn_act_a;
+  buffer<float, shape<pad<16>(symbols::M), symbols::ffn_k / 32>, zero::never, when<(!symbols::moe)>>
+      ffn_act_scale;
   /// The scales again, transposed.
   buffer<float, shape<symbols::ffn_k / 128, pad<16>(symbols::M)>, zero::never, when<(!symbols::moe)>>
       ffn_act_scale_kmajor;
@@ -107,22 +116,24 @@ struct forward_buffers {
   /// One weight matrix, expanded from Q2.
   buffer<bf16,
          shape<max(symbols::intermediate, symbols::qkvz, symbols::in_proj,
-                   symbols::heads * choose(symbols::attn_gated, 2, 1) * symbols::head_dim,
+                   symbols::heads* choose(symbols::attn_gated, 2, 1) * symbols::head_dim,
                    2 * symbols::kv_heads * symbols::head_dim),
                symbols::hidden>,
          zero::never, when<symbols::lever_q2>>
       q2_dequant_scratch;
   buffer<regions<q8_activation_parts<q2_width>>, zero::never, when<symbols::lever_q2_mmq>> q2_act_q8;
   /// Partial results of split-K decode attention: an accumulator, a maximum and a sum each.
-  buffer<float, shape<symbols::splitk_slots, symbols::head_dim + 2>, zero::full, tag<checksummed>> splitk_workspace;
-  buffer<bf16, shape<symbols::M, symbols::o_groups * symbols::o_lora_rank>, zero::never, at_least<256>> o_latent;
+  buffer<float, shape<symbols::splitk_slots, symbols::head_dim + 2>, zero::full, tag<checksummed>>
+      splitk_workspace;
+  buffer<bf16, shape<symbols::M, symbols::o_groups * symbols::o_lora_rank>, zero::never, at_least<256>>
+      o_latent;
   /// Weight of a norm without weights: RMS norms scale by 1 + w.
   buffer<bf16, shape<symbols::max_dim>, zero::never, zero_at_construction> norm_unit_w;
-  buffer<float, shape<symbols::M, symbols::hc_mult, symbols::hidden>, zero::never, when<symbols::hyper_connections>,
-         placeholder<256>>
+  buffer<float, shape<symbols::M, symbols::hc_mult, symbols::hidden>, zero::never,
+         when<symbols::hyper_connections>, placeholder<256>>
       hc_streams;
-  buffer<float, shape<symbols::M, symbols::hc_mult>, zero::never, when<symbols::hyper_connections>, at_least<256>,
-         placeholder<256>>
+  buffer<float, shape<symbols::M, symbols::hc_mult>, zero::never, when<symbols::hyper_connections>,
+         at_least<256>, placeholder<256>>
       hc_post;
   buffer<float, shape<symbols::M, symbols::hc_mult, symbols::hc_mult>, zero::never,
          when<symbols::hyper_connections>, at_least<256>, placeholder<256>>

@@ -11,8 +11,8 @@
 
 namespace stowage::llm {
 
-/// Everything that the sizes of the forward arena depend on: the model, the limits of the engine, the target, and the
-/// levers. A plain aggregate; formulas read nothing else.
+/// Everything that the sizes of the forward arena depend on: the model, the limits of the engine, the target,
+/// and the levers. A plain aggregate; formulas read nothing else.
 struct forward_params : model_config {
   /// Most tokens of one forward pass (M).
   tokens max_batch_tokens{};
@@ -33,7 +33,9 @@ struct forward_params : model_config {
   [[nodiscard]] constexpr bool lever_q2_mmq() const { return switches.gguf_native_q2_mmq; }
   [[nodiscard]] constexpr bool lever_rowwise() const { return switches.fp8_rowwise; }
   [[nodiscard]] constexpr bool splitk_legacy() const { return switches.splitk.kind == splitk_kind::legacy; }
-  [[nodiscard]] constexpr bool splitk_automatic() const { return switches.splitk.kind == splitk_kind::automatic; }
+  [[nodiscard]] constexpr bool splitk_automatic() const {
+    return switches.splitk.kind == splitk_kind::automatic;
+  }
   [[nodiscard]] constexpr std::size_t splitk_pinned() const { return switches.splitk.splits; }
 };
 
@@ -68,7 +70,8 @@ inline constexpr dim<&forward_params::num_experts> num_experts{};
 inline constexpr dim<&forward_params::zero_expert_num> zero_expert_num{};
 inline constexpr dim<&forward_params::num_experts_per_tok> top_k{"top_k"};
 inline constexpr dim<&forward_params::moe_intermediate_size> moe_intermediate{"moe_intermediate"};
-inline constexpr dim<&forward_params::shared_expert_intermediate_size> shared_intermediate{"shared_intermediate"};
+inline constexpr dim<&forward_params::shared_expert_intermediate_size> shared_intermediate{
+    "shared_intermediate"};
 inline constexpr dim<&forward_params::moe_latent_size> moe_latent{"moe_latent"};
 inline constexpr dim<&forward_params::kv_lora_rank> kv_lora_rank{};
 inline constexpr dim<&forward_params::q_lora_rank> q_lora_rank{};
@@ -175,14 +178,14 @@ inline constexpr derived<moe_in_definition> moe_in{};
 
 struct expert_width_definition {
   static constexpr std::string_view name = "expert_width";
-  static constexpr auto formula = choose(moe, max(top_k * moe_intermediate, intermediate), intermediate);
+  static constexpr auto formula = choose(moe, max(top_k* moe_intermediate, intermediate), intermediate);
 };
 /// Inner width of all experts of a token together, or of the dense layer.
 inline constexpr derived<expert_width_definition> expert_width{};
 
 struct proj_k_definition {
   static constexpr std::string_view name = "proj_k";
-  static constexpr auto formula = max(hidden, heads * head_dim, d_inner, value_dim);
+  static constexpr auto formula = max(hidden, heads* head_dim, d_inner, value_dim);
 };
 /// Widest input of a projection.
 inline constexpr derived<proj_k_definition> proj_k{};
@@ -219,8 +222,8 @@ struct splitk_slots_definition {
   static constexpr std::string_view name = "splitk_slots";
   static constexpr auto wanted_splits = choose(splitk_automatic, cdiv(2 * sm, heads), splitk_pinned);
   // Without heads there is nothing to split, and nothing to divide by.
-  static constexpr auto formula = choose(
-      splitk_legacy, max(sm, 1), choose(heads > 0, R * heads * min(max(wanted_splits, 1), 16), 0));
+  static constexpr auto formula =
+      choose(splitk_legacy, max(sm, 1), choose(heads > 0, R* heads* min(max(wanted_splits, 1), 16), 0));
 };
 /// Partial results of split-K decode attention: the policy decides.
 inline constexpr derived<splitk_slots_definition> splitk_slots{};

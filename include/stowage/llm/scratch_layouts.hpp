@@ -57,7 +57,7 @@ inline constexpr derived<batched_tokens_definition> batched_tokens{};
 /// The scratch buffer in the prefill of several sequences at once. Every part is padded to 8 bytes.
 struct batched_prefill_parts {
   /// Indices and weights of the chosen experts, padded to 64 bytes.
-  part<std::byte, shape<pad<64>(batched_tokens * symbols::top_k * 8)>> routing;
+  part<std::byte, shape<pad<64>(batched_tokens* symbols::top_k * 8)>> routing;
   /// Metadata of each stream.
   part<std::byte, shape<batched_streams, max(16 * batched_chunk + 64, 4096)>> stream_metadata;
   part<std::uint32_t, shape<symbols::position_streams, pad<2>(batched_tokens)>> positions;
@@ -71,8 +71,8 @@ struct batched_prefill_parts {
   part<std::uint64_t, shape<batched_streams>> block_table_addresses;
 };
 
-/// Keys, then values at row M: the values of a token lie behind the keys of all. A GEMM may write ceil16(M) rows of
-/// either, so keys can spill into rows where values are written afterwards.
+/// Keys, then values at row M: the values of a token lie behind the keys of all. A GEMM may write ceil16(M)
+/// rows of either, so keys can spill into rows where values are written afterwards.
 struct key_value_parts {
   part<bf16, shape<pad<16>(symbols::M), symbols::kv_width>> keys;
   part<bf16, shape<pad<16>(symbols::M), symbols::kv_width>, starts_at<symbols::M * symbols::kv_width>> values;
@@ -108,8 +108,8 @@ struct gdn_parts {
   part<float, shape<gdn_chunks, 64>> gc;
 };
 
-/// Activations of a feed-forward layer in q8_1: 4 bytes an element leave room for every block layout, and the kernels
-/// read up to 1 MiB beyond the end.
+/// Activations of a feed-forward layer in q8_1: 4 bytes an element leave room for every block layout, and the
+/// kernels read up to 1 MiB beyond the end.
 template <auto Width> struct q8_activation_parts {
   part<std::byte, shape<symbols::M, pad<256>(Width), 4>> activations;
   part<std::byte, shape<1048576>> overread;
@@ -117,7 +117,8 @@ template <auto Width> struct q8_activation_parts {
 
 struct q2_width_definition {
   static constexpr std::string_view name = "q2_width";
-  static constexpr auto formula = max(symbols::hidden, symbols::intermediate, symbols::heads * symbols::head_dim);
+  static constexpr auto formula =
+      max(symbols::hidden, symbols::intermediate, symbols::heads* symbols::head_dim);
 };
 inline constexpr derived<q2_width_definition> q2_width{};
 
@@ -136,11 +137,10 @@ inline constexpr derived<moe_expanded_definition> moe_expanded{};
 
 /// The FP8 path of the experts.
 struct moe_fp8_parts {
-  part<fp8_e4m3,
-       shape<max(symbols::M * moe_shared_k, moe_expanded * symbols::moe_intermediate)>, align<256>>
+  part<fp8_e4m3, shape<max(symbols::M* moe_shared_k, moe_expanded* symbols::moe_intermediate)>, align<256>>
       activations;
   part<float,
-       shape<max(symbols::M * cdiv(moe_shared_k, 128), moe_expanded * cdiv(symbols::moe_intermediate, 128))>,
+       shape<max(symbols::M* cdiv(moe_shared_k, 128), moe_expanded* cdiv(symbols::moe_intermediate, 128))>,
        align<256>>
       scales;
   /// Tiles to do, 8 bytes each.

@@ -6,8 +6,8 @@
 
 namespace stowage {
 
-/// The field starts at a multiple of `Bytes`, a power of two no smaller than its element's own alignment. Fields are
-/// aligned to 256 without it, parts of a region list to their element.
+/// The field starts at a multiple of `Bytes`, a power of two no smaller than its element's own alignment.
+/// Fields are aligned to 256 without it, parts of a region list to their element.
 template <std::size_t Bytes>
   requires(detail::is_power_of_two(Bytes))
 struct align {

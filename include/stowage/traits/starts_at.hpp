@@ -4,9 +4,9 @@
 
 namespace stowage {
 
-/// Places a part of a region list at an element offset of its own (in elements of the part, from the start of the
-/// region list) instead of after its predecessor. The only way for two parts to overlap: values written at row M of
-/// a buffer whose keys may be written to ceil16(M) rows, say.
+/// Places a part of a region list at an element offset of its own (in elements of the part, from the start of
+/// the region list) instead of after its predecessor. The only way for two parts to overlap: values written
+/// at row M of a buffer whose keys may be written to ceil16(M) rows, say.
 template <auto Offset>
   requires detail::operand<decltype(Offset)>
 struct starts_at {

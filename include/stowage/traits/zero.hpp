@@ -12,8 +12,8 @@ enum class row_pass : unsigned char {
   nothing
 };
 
-/// Zero policies: each field has exactly one. `slab_group` orders the slab, so that everything that is zeroed is one
-/// contiguous range at its beginning.
+/// Zero policies: each field has exactly one. `slab_group` orders the slab, so that everything that is zeroed
+/// is one contiguous range at its beginning.
 namespace zero {
 
 /// Cleared row by row, as far as the tokens of a pass reach. Only for token-major fields.
