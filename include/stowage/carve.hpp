@@ -56,7 +56,7 @@ private:
 
   template <auto Part> static constexpr std::size_t node_of() {
     std::size_t node = 1;
-    for (std::size_t part = 0; part < detail::member_index<Parts>(Part); ++part) node += nodes[node].length;
+    for (std::size_t part = 0; part != detail::member_index<Parts>(Part); ++part) node += nodes[node].length;
     return node;
   }
 

@@ -148,10 +148,9 @@ template <class Aggregate> struct holder {
 template <class Aggregate> extern holder<Aggregate> fields_of;
 
 #if defined(__clang__)
-template <class Type> struct member {
-  const Type* address;
+struct member {
+  const void* address; // of any type, so that messages show the path to the member alone
 };
-template <class Type> member(const Type*) -> member<Type>;
 #else
 template <class Type> consteval Type* member(Type* address) { return address; }
 #endif

@@ -1,8 +1,10 @@
 #pragma once
 
 #include <stowage/buffer.hpp>
+#include <stowage/carve.hpp>
 #include <stowage/llm/forward_params.hpp>
 
+#include <cstddef>
 #include <cstdint>
 
 namespace stowage::llm {
@@ -24,5 +26,33 @@ template <auto Rows> struct decode_metadata {
   /// Blocks of each sequence in the key-value cache.
   part<std::int32_t, shape<Rows, symbols::blocks>> block_table;
 };
+
+/// Where the decode metadata of an arena lies: rows, and byte offsets from its start.
+struct decode_metadata_layout {
+  std::size_t rows = 0;
+  std::size_t positions = 0;
+  std::size_t seq_slot = 0;
+  std::size_t slots = 0;
+  std::size_t seq_lens = 0;
+  std::size_t unused = 0;
+  std::size_t block_table = 0;
+  /// Bytes of the whole block.
+  std::size_t bytes = 0;
+};
+
+/// The layout for given params: R rows, from the same region list that the arena's scratch buffer is sized
+/// by. Throws size_error for a batch above 128.
+[[nodiscard]] constexpr decode_metadata_layout decode_metadata_of(const forward_params& params) {
+  using parts = decode_metadata<symbols::R>;
+  const auto layout = layout_of<parts>(params);
+  return {evaluate(symbols::R, params),
+          layout.template offset<&parts::positions>(),
+          layout.template offset<&parts::seq_slot>(),
+          layout.template offset<&parts::slots>(),
+          layout.template offset<&parts::seq_lens>(),
+          layout.template offset<&parts::unused>(),
+          layout.template offset<&parts::block_table>(),
+          layout.bytes()};
+}
 
 } // namespace stowage::llm

@@ -3,11 +3,13 @@
 #include <stowage/condition.hpp>
 #include <stowage/count.hpp>
 #include <stowage/formula.hpp>
+#include <stowage/ladder.hpp>
 #include <stowage/llm/levers.hpp>
 #include <stowage/llm/model_config.hpp>
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 namespace stowage::llm {
 
@@ -28,6 +30,10 @@ struct forward_params : model_config {
   std::int64_t adapter_max_rank = 0;
   /// The switches that the environment or the engine sets.
   levers switches{};
+  /// Decode metadata has rows for the padded batch. Right for an engine that pads a batch to one of its rungs
+  /// (2, 4, 8, 12, 16, 24, 32, 48, 64, 96, 128) before it launches: a batch of 33 to 36 then runs with 48
+  /// rows, which 36 rows do not hold. The plain rule, max(32, N), is right where batches run as they are.
+  bool pad_decode_rows = false;
 
   [[nodiscard]] constexpr bool lever_q2() const { return switches.gguf_native_q2; }
   [[nodiscard]] constexpr bool lever_q2_mmq() const { return switches.gguf_native_q2_mmq; }
@@ -86,6 +92,7 @@ inline constexpr dim<&forward_params::index_n_heads> index_heads{"index_heads"};
 inline constexpr dim<&forward_params::index_head_dim> index_head_dim{};
 inline constexpr dim<&forward_params::num_ssm_layers> ssm_layers{"ssm_layers"};
 
+inline constexpr dim<&forward_params::pad_decode_rows> pad_decode_rows{};
 inline constexpr dim<&forward_params::lever_q2> lever_q2{};
 inline constexpr dim<&forward_params::lever_q2_mmq> lever_q2_mmq{};
 inline constexpr dim<&forward_params::lever_rowwise> lever_rowwise{};
@@ -102,7 +109,9 @@ inline constexpr auto adapters = adapter_max_rank > 0;
 // Derived sizes, each under its own name.
 struct decode_rows_definition {
   static constexpr std::string_view name = "R";
-  static constexpr auto formula = max(at_most<128>(N), 32);
+  static constexpr auto batch = at_most<128>(N);
+  static constexpr auto formula =
+      max(choose(pad_decode_rows, next_rung<2, 4, 8, 12, 16, 24, 32, 48, 64, 96, 128>(batch), batch), 32);
 };
 /// Rows of the decode metadata: room for the batch, 32 at least. A batch above 128 is an error.
 inline constexpr derived<decode_rows_definition> R{};

@@ -54,22 +54,27 @@ struct batched_tokens_definition {
 /// Tokens of all streams of a batched prefill.
 inline constexpr derived<batched_tokens_definition> batched_tokens{};
 
-/// The scratch buffer in the prefill of several sequences at once. Every part is padded to 8 bytes.
-struct batched_prefill_parts {
+/// The scratch buffer in the prefill of several sequences at once: `Streams` sequences, the longest of
+/// `Chunk` tokens, `Total` tokens in all. Every part is padded to 8 bytes. Sizing the buffer and asking
+/// whether a batch fits (batched_prefill.hpp) evaluate these same shapes.
+template <auto Streams, auto Chunk, auto Total> struct batched_prefill_parts_of {
   /// Indices and weights of the chosen experts, padded to 64 bytes.
-  part<std::byte, shape<pad<64>(batched_tokens* symbols::top_k * 8)>> routing;
+  part<std::byte, shape<pad<64>(8 * Total * symbols::top_k)>> routing;
   /// Metadata of each stream.
-  part<std::byte, shape<batched_streams, max(16 * batched_chunk + 64, 4096)>> stream_metadata;
-  part<std::uint32_t, shape<symbols::position_streams, pad<2>(batched_tokens)>> positions;
-  part<std::int64_t, shape<batched_tokens>> slots;
+  part<std::byte, shape<Streams, max(16 * Chunk + 64, 4096)>> stream_metadata;
+  part<std::uint32_t, shape<symbols::position_streams, pad<2>(Total)>> positions;
+  part<std::int64_t, shape<Total>> slots;
   /// Addresses of the streams' states and convolution states.
-  part<std::uint64_t, shape<batched_streams>> state_addresses;
-  part<std::uint64_t, shape<batched_streams>> conv_state_addresses;
+  part<std::uint64_t, shape<Streams>> state_addresses;
+  part<std::uint64_t, shape<Streams>> conv_state_addresses;
   /// First token of each stream, and their number at the end.
-  part<std::int32_t, shape<pad<2>(batched_streams + 1)>> stream_starts;
-  part<std::int32_t, shape<pad<2>(batched_streams)>> seq_lens;
-  part<std::uint64_t, shape<batched_streams>> block_table_addresses;
+  part<std::int32_t, shape<pad<2>(Streams + 1)>> stream_starts;
+  part<std::int32_t, shape<pad<2>(Streams)>> seq_lens;
+  part<std::uint64_t, shape<Streams>> block_table_addresses;
 };
+
+/// What the scratch buffer is sized for: 8 streams of equal chunks that make up the largest batch.
+using batched_prefill_parts = batched_prefill_parts_of<batched_streams, batched_chunk, batched_tokens>;
 
 /// Keys, then values at row M: the values of a token lie behind the keys of all. A GEMM may write ceil16(M)
 /// rows of either, so keys can spill into rows where values are written afterwards.
