@@ -95,16 +95,24 @@ template <class... Types> struct list_traits {
 };
 template <class... Types> list_traits<Types...> traits_of_list(type_list<Types...>);
 
-/// Fields in slab order: the smallest slab group first, declaration order within a group.
+/// Whether one field lies before another in the slab: what zeroing everything clears before what it leaves,
+/// then the smaller slab group.
+template <class Params>
+constexpr bool lies_before(const field_entry<Params>& one, const field_entry<Params>& other) {
+  if (one.cleared_by_zero_all != other.cleared_by_zero_all) return one.cleared_by_zero_all;
+  return one.slab_group < other.slab_group;
+}
+
+/// Fields in slab order; declaration order where nothing else decides.
 template <class Fields, class Params>
 inline constexpr auto slab_order = [] {
   const auto& table = field_table<Fields, Params>;
   std::array<std::size_t, table.size()> order{};
-  std::size_t next = 0;
-  for (std::size_t group = 0; next < order.size(); ++group) {
-    for (std::size_t field = 0; field < order.size(); ++field) {
-      if (table[field].slab_group == group) order[next++] = field;
-    }
+  for (std::size_t field = 0; field < order.size(); ++field) {
+    std::size_t place = field;
+    for (; place > 0 && lies_before(table[field], table[order[place - 1]]); --place)
+      order[place] = order[place - 1];
+    order[place] = field;
   }
   return order;
 }();
