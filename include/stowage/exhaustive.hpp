@@ -31,11 +31,6 @@ template <auto Member, auto... Path, class Action> constexpr auto on(Action acti
 
 namespace detail {
 
-template <class Fields, class Handler> struct handled_leaf;
-template <class Fields, class Action, auto... Path> struct handled_leaf<Fields, handler<Action, Path...>> {
-  static constexpr std::size_t value = leaf_index<Fields, Path...>();
-};
-
 template <class Fields, auto First, auto... Rest> constexpr auto& member_at_path(Fields& fields) {
   if constexpr (sizeof...(Rest) == 0) {
     return fields.*First;
@@ -43,6 +38,15 @@ template <class Fields, auto First, auto... Rest> constexpr auto& member_at_path
     return member_at_path<std::remove_reference_t<decltype(fields.*First)>, Rest...>(fields.*First);
   }
 }
+
+template <class Fields, class Handler> struct handled_leaf;
+template <class Fields, class Action, auto... Path> struct handled_leaf<Fields, handler<Action, Path...>> {
+  static_assert(
+      any_buffer<std::remove_reference_t<decltype(member_at_path<Fields, Path...>(std::declval<Fields&>()))>>,
+      "stowage: a handler of visit_exhaustive is for one buffer: no group and no not_owned member");
+  static constexpr std::size_t value = leaf_index<Fields, Path...>();
+};
+
 template <class Fields, class Action, auto... Path>
 constexpr void call_handler(Fields& fields, handler<Action, Path...>& each) {
   each.action(member_at_path<Fields, Path...>(fields));

@@ -5,12 +5,12 @@
 #include <concepts>
 #include <cstddef>
 #include <deque>
-#include <exception>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 namespace stowage {
 
@@ -39,25 +39,25 @@ public:
     requires std::same_as<std::invoke_result_t<Action&>, status> ||
              std::same_as<std::invoke_result_t<Action&>, void>
   void add(std::string label, Action action) {
-    entries_.push_back({std::move(label), std::make_unique<action_of<Action>>(std::move(action))});
-    ++pending_;
+    entries_.push_back(
+        {labels_.emplace_back(std::move(label)), std::make_unique<action_of<Action>>(std::move(action))});
   }
 
-  /// Releases everything, the last one first. Returns the first failure, with the label of its resource,
-  /// which stays valid as long as the teardown. A second call does nothing and reports success.
+  /// Releases everything, the last one first; what an action adds meanwhile is released too. Returns the
+  /// first failure, with the label of its resource, which stays valid as long as the teardown. A second call
+  /// does nothing and reports success.
   status release() noexcept {
     status first_failure;
-    while (pending_ != 0) {
-      entry& last = entries_[--pending_];
-      status result = last.action->run();
-      last.action.reset();
-      first_failure.merge(result.labelled(last.label), {});
+    while (!entries_.empty()) {
+      const entry last = std::move(entries_.back()); // an action may add others
+      entries_.pop_back();
+      first_failure.merge(last.action->run().labelled(last.label), {});
     }
     return first_failure;
   }
 
   /// Resources that are not released yet.
-  [[nodiscard]] std::size_t size() const noexcept { return pending_; }
+  [[nodiscard]] std::size_t size() const noexcept { return entries_.size(); }
 
 private:
   struct action_base {
@@ -84,12 +84,12 @@ private:
     Action action;
   };
   struct entry {
-    std::string label;
+    std::string_view label;
     std::unique_ptr<action_base> action;
   };
 
-  std::deque<entry> entries_; // labels stay where they are: failures refer to them
-  std::size_t pending_ = 0;
+  std::deque<std::string> labels_; // of all that were ever added: failures refer to them
+  std::vector<entry> entries_;
 };
 
 } // namespace stowage

@@ -20,6 +20,9 @@ struct any_stream {
   template <class Stream>
     requires std::is_empty_v<Stream> && (!std::same_as<Stream, any_stream>)
   any_stream(Stream) {} // the host's stream
+  template <class Stream>
+    requires std::is_pointer_v<typename Stream::native_type>
+  any_stream(const Stream& stream) : native(stream.get()) {} // cuda::stream and the like
 };
 
 /// A backend chosen at run time: refers to another one, which must outlive it, and calls it through function
@@ -65,6 +68,8 @@ private:
     using native_type = typename Backend::stream_type;
     if constexpr (std::is_pointer_v<native_type>) {
       return static_cast<native_type>(stream.native);
+    } else if constexpr (requires { typename native_type::native_type; }) {
+      return native_type{static_cast<typename native_type::native_type>(stream.native)};
     } else {
       static_assert(std::is_empty_v<native_type>, "stowage: any_backend takes pointer-like or empty streams");
       return native_type{};

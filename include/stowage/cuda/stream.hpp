@@ -1,0 +1,38 @@
+#pragma once
+
+#include <stowage/cuda/error.hpp>
+
+#include <cuda_runtime_api.h>
+
+#include <concepts>
+
+namespace stowage::cuda {
+
+/// A CUDA stream, given as a cudaStream_t, a cuda::stream_ref, or anything else with a get() that returns a
+/// cudaStream_t. The default is the legacy default stream.
+class stream {
+public:
+  using native_type = cudaStream_t;
+
+  stream() = default;
+  stream(cudaStream_t native) : native_(native) {}
+  template <class Reference>
+    requires requires(const Reference& reference) {
+      { reference.get() } -> std::convertible_to<cudaStream_t>;
+    }
+  stream(const Reference& reference) : native_(reference.get()) {}
+
+  [[nodiscard]] cudaStream_t get() const noexcept { return native_; }
+
+private:
+  cudaStream_t native_ = nullptr;
+};
+
+/// Whether work on the stream is being captured into a graph. Throws error where CUDA cannot tell.
+[[nodiscard]] inline bool is_capturing(stream which) {
+  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+  detail::check(cudaStreamIsCapturing(which.get(), &status), "cudaStreamIsCapturing");
+  return status != cudaStreamCaptureStatusNone;
+}
+
+} // namespace stowage::cuda
