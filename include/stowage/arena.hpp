@@ -96,9 +96,11 @@ private:
 /// independent.
 ///
 /// Passes are one backend call each, use no heap, and throw usage_error on a released arena.
-template <class Fields, class Params, class Backend>
-  requires backend<std::remove_reference_t<Backend>>
-class arena {
+template <class Fields, class Params, class Backend> class arena {
+  static_assert(
+      stowage::backend<std::remove_reference_t<Backend>>,
+      "stowage: this type is no backend; backend/concept.hpp says what it needs (deallocate is noexcept)");
+
 public:
   using plan_type = stowage::plan<Fields, Params>;
   using backend_type = std::remove_reference_t<Backend>;
@@ -209,8 +211,7 @@ public:
   /// clearing [0, first) and [first, last) clears [0, last). Full fields are left alone.
   void zero_rows(stream_type stream, tokens first, tokens last) {
     require_memory("zero_rows");
-    // A live prefix can cut each range in two.
-    segments<2 * plan_type::most_row_segments> pass;
+    segments<plan_type::most_row_segments> pass;
     add_rows(pass, first.value, last.value, false);
     run(stream, pass);
   }

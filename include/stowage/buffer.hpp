@@ -34,58 +34,58 @@ template <element Element, detail::any_shape Shape> struct tensor {
 
 namespace detail {
 
-template <class... Arguments> struct split_arguments {};
-template <class Element, class Shape, class... Traits>
-  requires element<Element> && any_shape<Shape>
-struct split_arguments<Element, Shape, Traits...> {
-  using content_type = tensor<Element, Shape>;
-  using definition = field_definition<content_type, Traits...>;
-  static constexpr bool only_traits = (trait<Traits> && ...);
+/// A content with its traits, as a field or as a part. What is wrong with them is said in words, before
+/// anything fails in other words.
+template <bool IsPart, class Content, class... Traits> struct content_and_traits {
   static constexpr std::size_t policies = (std::size_t{0} + ... + (zero_policy<Traits> ? 1 : 0));
-};
-template <content Content, class... Traits> struct split_arguments<Content, Traits...> {
+  static_assert((trait<Traits> && ...),
+                "stowage: only traits follow the shape: zero::rows, when<...>, align<N>, tag<T>, ...");
+  static_assert(IsPart || policies == 1,
+                "stowage: a buffer has exactly one zero policy: zero::rows, zero::full or zero::never");
+  static_assert(!IsPart || policies == 0,
+                "stowage: a part has no zero policy; the field that it is in has one");
+  static_assert(IsPart || (trait_of_field<Traits> && ...),
+                "stowage: starts_at is for parts of a region list, not for a field");
+  static_assert(
+      !IsPart || (trait_of_part<Traits> && ...),
+      "stowage: tag, zero_at_construction, pad_fill, tail and copies belong on the field, not on its parts");
   using content_type = Content;
-  using definition = field_definition<content_type, Traits...>;
-  static constexpr bool only_traits = (trait<Traits> && ...);
-  static constexpr std::size_t policies = (std::size_t{0} + ... + (zero_policy<Traits> ? 1 : 0));
+  using definition = field_definition<Content, Traits...>;
 };
+
+template <bool IsPart, class... Arguments> struct split_arguments {
+  static_assert(sizeof...(Arguments) == ~std::size_t{0},
+                "stowage: a buffer or part begins with an element type and a "
+                "shape<...>, or with regions<...> or alternatives<...>");
+  using content_type = tensor<std::byte, shape<>>;
+  using definition = field_definition<content_type>;
+};
+template <bool IsPart, element Element, any_shape Shape, class... Traits>
+struct split_arguments<IsPart, Element, Shape, Traits...>
+    : content_and_traits<IsPart, tensor<Element, Shape>, Traits...> {};
+template <bool IsPart, content Content, class... Traits>
+struct split_arguments<IsPart, Content, Traits...> : content_and_traits<IsPart, Content, Traits...> {};
 
 } // namespace detail
-
-// What can be wrong with the arguments of a buffer or part, each with its name in the compiler's message.
-
-template <class... Arguments>
-concept begins_with_element_and_shape_or_with_a_content =
-    requires { typename detail::split_arguments<Arguments...>::content_type; };
-template <class... Arguments>
-concept has_only_traits_after_its_content = detail::split_arguments<Arguments...>::only_traits;
-template <class... Arguments>
-concept has_exactly_one_zero_policy = detail::split_arguments<Arguments...>::policies == 1;
-template <class... Arguments>
-concept has_no_zero_policy = detail::split_arguments<Arguments...>::policies == 0;
 
 /// One field of a field list: `buffer<Element, shape<...>, traits...>`, `buffer<regions<Parts>, traits...>`
 /// or `buffer<alternatives<...>, traits...>`, with exactly one zero policy among the traits. Its accessors
 /// come from the handle of its content (tensor_handle, regions_handle, alternatives_handle).
 template <class... Arguments>
-  requires begins_with_element_and_shape_or_with_a_content<Arguments...> &&
-           has_only_traits_after_its_content<Arguments...> && has_exactly_one_zero_policy<Arguments...>
-class buffer
-    : public detail::handle_of_copies<typename detail::split_arguments<Arguments...>::content_type::handle,
-                                      detail::split_arguments<Arguments...>::definition::copies>::type {
+class buffer : public detail::handle_of_copies<
+                   typename detail::split_arguments<false, Arguments...>::content_type::handle,
+                   detail::split_arguments<false, Arguments...>::definition::copies>::type {
 public:
   using stowage_buffer = void;
-  using definition = typename detail::split_arguments<Arguments...>::definition;
+  using definition = typename detail::split_arguments<false, Arguments...>::definition;
 };
 
 /// One part of a region list, or an alternative with traits: as a buffer, without a zero policy.
 template <class... Arguments>
-  requires begins_with_element_and_shape_or_with_a_content<Arguments...> &&
-           has_only_traits_after_its_content<Arguments...> && has_no_zero_policy<Arguments...>
-class part : public detail::split_arguments<Arguments...>::content_type::handle {
+class part : public detail::split_arguments<true, Arguments...>::content_type::handle {
 public:
   using stowage_part = void;
-  using definition = typename detail::split_arguments<Arguments...>::definition;
+  using definition = typename detail::split_arguments<true, Arguments...>::definition;
 };
 
 /// A member of a field list that is not a buffer: the library leaves it alone.

@@ -27,6 +27,8 @@ concept condition_operand = condition<Type> || is_flag_dim<std::remove_cvref_t<T
 
 } // namespace detail
 
+namespace nodes {
+
 /// Compares two formulas, or joins two conditions; the right one is not evaluated where the left one decides.
 template <opcode Code, class Left, class Right> struct logical {
   using stowage_condition = void;
@@ -52,10 +54,12 @@ template <class Operand> struct negation {
   }
 };
 
+} // namespace nodes
+
 namespace detail {
 
 template <opcode Code, class Left, class Right> constexpr auto compare(Left left, Right right) {
-  return logical<Code, lifted<Left>, lifted<Right>>{lift(left), lift(right)};
+  return nodes::logical<Code, lifted<Left>, lifted<Right>>{lift(left), lift(right)};
 }
 
 } // namespace detail
@@ -93,21 +97,21 @@ constexpr auto operator>=(Left left, Right right) {
 
 template <detail::condition_operand Left, detail::condition_operand Right>
 constexpr auto operator&&(Left left, Right right) {
-  return logical<opcode::conjunction, Left, Right>{left, right};
+  return nodes::logical<opcode::conjunction, Left, Right>{left, right};
 }
 template <detail::condition_operand Left, detail::condition_operand Right>
 constexpr auto operator||(Left left, Right right) {
-  return logical<opcode::disjunction, Left, Right>{left, right};
+  return nodes::logical<opcode::disjunction, Left, Right>{left, right};
 }
 template <detail::condition_operand Operand> constexpr auto operator!(Operand operand) {
-  return negation<Operand>{operand};
+  return nodes::negation<Operand>{operand};
 }
 
 /// `yes` where the condition holds, else `no`: `choose(attn_gated, 2, 1)`. The other one is not evaluated.
 template <detail::condition_operand Condition, detail::operand Yes, detail::operand No>
 constexpr auto choose(Condition when, Yes yes, No no) {
-  return choice<Condition, detail::lifted<Yes>, detail::lifted<No>>{when, detail::lift(yes),
-                                                                    detail::lift(no)};
+  return nodes::choice<Condition, detail::lifted<Yes>, detail::lifted<No>>{when, detail::lift(yes),
+                                                                           detail::lift(no)};
 }
 
 /// Whether a condition holds for given params. Throws size_error where one of its formulas has no value; in a

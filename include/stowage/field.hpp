@@ -43,6 +43,14 @@ concept zero_policy = trait<Type> && requires {
   Type::in_row_pass;
 };
 
+/// Traits that make sense on a field, and on a part of one.
+template <class Type>
+concept trait_of_field = trait<Type> && !requires { Type::element_offset; };
+template <class Type>
+concept trait_of_part =
+    trait<Type> && !requires { typename Type::tag_type; } && !requires { Type::cleared_at_construction; } &&
+    !requires { Type::fill_numerator; } && !requires { Type::tail_bytes; } && !requires { Type::copy_count; };
+
 /// What a field holds: a tensor, a region list or alternatives.
 template <class Type>
 concept content = requires { typename Type::stowage_content; };

@@ -51,6 +51,8 @@ struct no_params {};
 template <class Value> constexpr reading make_reading(const Value& value) {
   if constexpr (is_count<Value>) {
     return {value.value, false};
+  } else if constexpr (std::is_enum_v<Value>) {
+    return make_reading(static_cast<std::underlying_type_t<Value>>(value));
   } else if constexpr (std::signed_integral<Value>) {
     return {value < 0 ? std::size_t{0} - static_cast<std::size_t>(value) : static_cast<std::size_t>(value),
             value < 0};
@@ -169,13 +171,17 @@ concept operand = formula<Type> || (std::integral<std::remove_cvref_t<Type>> &&
 template <class Left, class Right>
 concept operands = operand<Left> && operand<Right> && (formula<Left> || formula<Right>);
 
+[[noreturn]] STOWAGE_COLD inline void a_negative_number_stands_in_a_formula() {
+  throw size_error("stowage: a negative number stands in a formula; sizes are never negative");
+}
+
 /// A formula as it is; an integer as a constant. A negative number is no constant expression.
 template <operand Type> constexpr auto lift(Type value) {
   if constexpr (formula<Type>) {
     return value;
   } else {
     if constexpr (std::signed_integral<Type>) {
-      if (value < 0) throw size_error("stowage: a negative number stands in a formula");
+      if (value < 0) a_negative_number_stands_in_a_formula();
     }
     return constant{static_cast<std::size_t>(value)};
   }
@@ -201,6 +207,9 @@ constexpr void emit_node(instruction<Params>*& out, opcode code, std::uint32_t l
 }
 
 } // namespace detail
+
+// What the operators and functions below make. A user names none of these.
+namespace nodes {
 
 /// A sum, difference, product, quotient, minimum or maximum of two formulas.
 template <opcode Code, class Left, class Right> struct binary {
@@ -262,10 +271,12 @@ template <class Condition, class Yes, class No> struct choice {
   }
 };
 
+} // namespace nodes
+
 namespace detail {
 
 template <opcode Code, class Left, class Right> constexpr auto combine(Left left, Right right) {
-  return binary<Code, lifted<Left>, lifted<Right>>{lift(left), lift(right)};
+  return nodes::binary<Code, lifted<Left>, lifted<Right>>{lift(left), lift(right)};
 }
 
 } // namespace detail
@@ -307,13 +318,13 @@ constexpr auto cdiv(Left left, Right right) {
 template <std::size_t Multiple, formula Operand>
   requires(Multiple > 0)
 constexpr auto pad(Operand operand) {
-  return padded<Multiple, Operand>{operand};
+  return nodes::padded<Multiple, Operand>{operand};
 }
 
 /// The member itself, where it is at most `Limit`; above it every size that depends on it is an error that
 /// names it.
 template <std::size_t Limit, auto Member> constexpr auto at_most(dim<Member> operand) {
-  return limited<Limit, dim<Member>>{operand};
+  return nodes::limited<Limit, dim<Member>>{operand};
 }
 
 template <class Left, class Right>

@@ -86,7 +86,7 @@ public:
   /// Extents in elements, outermost first; zeros where the field is absent.
   [[nodiscard]] constexpr std::array<std::size_t, Rank> extents() const {
     std::array<std::size_t, Rank> result{};
-    for (std::size_t axis = 0; axis < Rank; ++axis) result[axis] = extent(axis);
+    for (std::size_t axis = 0; axis != Rank; ++axis) result[axis] = extent(axis);
     return result;
   }
   /// One extent, for kernels too.
@@ -109,7 +109,7 @@ public:
   /// Elements of one row: the product of all extents but the leading one.
   [[nodiscard]] STOWAGE_HOST_DEVICE constexpr std::size_t row_elements() const {
     std::size_t elements = 1;
-    for (std::size_t axis = 1; axis < Rank; ++axis) elements *= extent(axis);
+    for (std::size_t axis = Rank == 0 ? 0 : 1; axis != Rank; ++axis) elements *= extent(axis);
     return elements;
   }
 
@@ -149,7 +149,7 @@ public:
     const auto program = Shape::template compile<Params>();
     const detail::instruction<Params>* at = program.data();
     std::size_t elements = 1;
-    for (std::size_t axis = 0; axis < Shape::rank; ++axis)
+    for (std::size_t axis = 0; axis != Shape::rank; ++axis)
       elements = evaluate.multiply(elements, evaluate.take(at));
     return first_fault.kind == fault_kind::none && fits_elements(elements);
   }

@@ -31,8 +31,10 @@ template <class Params> struct row_range {
   std::size_t row_bytes = 0;
   /// Rows at the capacity.
   std::size_t rows = 0;
-  /// The program of the leading extent.
+  /// The program of the leading extent; null for memory without rows, which is cleared as its floor is.
   const instruction<Params>* leading = nullptr;
+  /// The floor of a part: bytes from `base` that every pass clears.
+  std::size_t minimum = 0;
 };
 
 template <class Params>
@@ -98,6 +100,9 @@ STOWAGE_COLD constexpr std::size_t place_content(const content_node<Params>*& no
         std::size_t start = 0;
         if (part.start != nullptr) {
           start = bytes_of_elements(part, evaluate.value(part.start), evaluate);
+          if (start % part.alignment != 0) {
+            evaluate.fail({fault_kind::misaligned, '%', start, part.alignment, {}, {}});
+          }
         } else {
           start = evaluate.round_up(cursor, part.alignment);
         }
@@ -121,6 +126,17 @@ STOWAGE_COLD constexpr std::size_t place_content(const content_node<Params>*& no
   return placed.bytes = bytes;
 }
 
+/// Elements of one row of a placed tensor.
+template <class Params>
+constexpr std::size_t elements_of_row(const content_node<Params>& node, const placed_node& placed,
+                                      const evaluator<Params>& evaluate) {
+  std::size_t elements = 1;
+  for (std::uint32_t axis = 1; axis < node.rank; ++axis) {
+    elements = evaluate.multiply(elements, placed.extents[axis]);
+  }
+  return elements;
+}
+
 /// Adds the row ranges of a placed field whose contents are all token-major. Records a fault where rows are
 /// not whole blocks.
 template <class Params, class Add>
@@ -129,16 +145,19 @@ STOWAGE_COLD constexpr void collect_row_ranges(const content_node<Params>* nodes
                                                const Add& add) {
   for (std::uint32_t index = 0; index < nodes->length; ++index) {
     const content_node<Params>& node = nodes[index];
-    if (node.kind != content_kind::tensor || !placed[index].present || placed[index].bytes == 0) continue;
-    std::size_t elements = 1;
-    for (std::uint32_t axis = 1; axis < node.rank; ++axis) {
-      elements = evaluate.multiply(elements, placed[index].extents[axis]);
+    const placed_node& part = placed[index];
+    if (part.bytes == 0) continue;
+    if (!part.present) { // the placeholder of a part
+      add(row_range<Params>{field, part.offset, 0, 0, nullptr, part.bytes});
+      continue;
     }
+    if (node.kind != content_kind::tensor) continue;
+    const std::size_t elements = elements_of_row(node, part, evaluate);
     if (elements % node.elements_per_block != 0) {
-      evaluate.fail({fault_kind::partial_block, '%', elements, node.elements_per_block, {}});
+      evaluate.fail({fault_kind::partial_block, '%', elements, node.elements_per_block, {}, {}});
     }
-    add(row_range<Params>{field, placed[index].offset, bytes_of_elements(node, elements, evaluate),
-                          placed[index].extents[0], node.extents});
+    add(row_range<Params>{field, part.offset, bytes_of_elements(node, elements, evaluate), part.extents[0],
+                          node.extents, floor_of_node(node, evaluate)});
   }
 }
 
@@ -184,7 +203,7 @@ STOWAGE_COLD constexpr void write_conditions(text_writer& writer, const content_
   const instruction<Params>* at = node.presence;
   for (std::uint32_t condition = 0; condition < node.conditions; ++condition) {
     if (condition != 0) writer << " && ";
-    write_program(writer, at);
+    write_program(writer, at, node.conditions > 1 ? infix_of(opcode::conjunction).precedence : 0);
   }
 }
 

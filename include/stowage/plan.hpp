@@ -361,6 +361,7 @@ private:
       field_layout& layout = layouts_[field];
       layout.offset = 0;
       layout.position = 0;
+      layout.stride = 0;
       if (layout.bytes == 0) continue;
       layout.offset = evaluate.round_up(cursor, layout.alignment);
       layout.position = position++;
@@ -390,14 +391,19 @@ private:
       detail::place_content(at, next, 0, evaluate, true);
       // A size that was passed in can be smaller than the formula's: then there are fewer rows.
       if (layout.bytes < out->bytes && node->kind == detail::content_kind::tensor && node->rank > 0) {
-        const std::size_t row_bytes = out->extents[0] == 0 ? 0 : out->bytes / out->extents[0];
-        out->extents[0] = row_bytes == 0 ? 0 : layout.bytes / row_bytes;
+        const std::size_t row_bytes =
+            detail::bytes_of_elements(*node, detail::elements_of_row(*node, *out, evaluate), evaluate);
+        if (row_bytes != 0 && out->extents[0] > layout.bytes / row_bytes)
+          out->extents[0] = layout.bytes / row_bytes;
       }
     } else {
       for (std::uint32_t index = 0; index < node->length; ++index) out[index] = {};
     }
     out->bytes = bound ? layout.bytes : 0;
-    out->name = name(field);
+    // Alternatives have no names of their own.
+    for (std::uint32_t index = 0; index < node->length; ++index) {
+      if (out[index].name.empty()) out[index].name = name(field);
+    }
   }
 
   constexpr void collect_ranges(std::size_t field, const detail::evaluator<Params>& evaluate) {
@@ -412,6 +418,11 @@ private:
     }
     entry.last = range_count_;
     if (entry.last != entry.first) entry.minimum = detail::floor_of_node(*table()[field].nodes, evaluate);
+  }
+
+  static constexpr std::size_t rows_of(const detail::row_range<Params>& range,
+                                       const detail::evaluator<Params>& evaluate) {
+    return range.leading == nullptr ? 0 : evaluate.value(range.leading);
   }
 
   template <class Visit>
@@ -436,13 +447,14 @@ private:
       if (first == 0) visit_copies(entry.field, 0, layout.bytes, visit);
       return;
     }
-    if (entry.last - entry.first == 1) { // one tensor: one range
+    if (entry.last - entry.first == 1 && ranges_[entry.first].base == 0) { // one tensor: one range
       const detail::row_range<Params>& range = ranges_[entry.first];
-      const std::size_t rows = reach.value(range.leading);
+      const std::size_t rows = rows_of(range, reach);
       std::size_t end = rows * range.row_bytes;
+      if (end < range.minimum) end = range.minimum;
       if (end < entry.minimum) end = entry.minimum;
       if (end > layout.bytes || rows == range.rows) end = layout.bytes; // all rows: what lies behind them too
-      const std::size_t begin = first == 0 ? 0 : live.value(range.leading) * range.row_bytes;
+      const std::size_t begin = first == 0 ? 0 : rows_of(range, live) * range.row_bytes;
       visit_copies(entry.field, begin, end, visit);
       return;
     }
@@ -450,15 +462,16 @@ private:
     bool all_rows = true;
     for (std::size_t index = entry.first; index < entry.last; ++index) {
       const detail::row_range<Params>& range = ranges_[index];
-      const std::size_t rows = reach.value(range.leading);
+      const std::size_t rows = rows_of(range, reach);
+      const std::size_t bytes = rows * range.row_bytes;
       all_rows = all_rows && rows == range.rows;
-      cleared.add(range.base, range.base + rows * range.row_bytes);
+      cleared.add(range.base, range.base + (bytes < range.minimum ? range.minimum : bytes));
     }
     cleared.add(0, all_rows ? layout.bytes : entry.minimum); // all rows: gaps and what lies behind them too
     if (first != 0) {
       for (std::size_t index = entry.first; index < entry.last; ++index) {
         const detail::row_range<Params>& range = ranges_[index];
-        cleared.remove(range.base, range.base + live.value(range.leading) * range.row_bytes);
+        cleared.remove(range.base, range.base + rows_of(range, live) * range.row_bytes);
       }
     }
     for (const detail::byte_range& range : cleared) {

@@ -62,6 +62,7 @@ template <class Params> struct instruction {
   std::string_view name;
   char symbol[24]{};
 
+  [[nodiscard]] constexpr std::string_view given_symbol() const { return symbol; }
   [[nodiscard]] constexpr std::string_view printed_name() const {
     return symbol[0] != '\0' ? std::string_view{symbol} : name;
   }
@@ -74,8 +75,9 @@ template <class Params> struct evaluator {
   fault& first_fault;
   /// How far T tokens reach: every token count is at most this.
   std::size_t token_limit = largest_size;
-  /// How many rows the first T tokens own: without what padding, rounding up and floors add to a token count,
-  /// so that stale rows between T and its padding are not taken for live ones.
+  /// How many rows the first T tokens own: without what padding and floors add to a token count, so that
+  /// stale rows between T and its padding are not taken for live ones. A row that tokens share is live with
+  /// the first of them, so every division of a token count rounds up.
   bool live = false;
 
   /// The value of the node at `at`, which is then moved behind it.
@@ -113,10 +115,11 @@ template <class Params> struct evaluator {
         return keep ? operand : round_up(operand, node.value);
       }
       case opcode::at_most: {
-        const std::string_view name = at->printed_name();
+        const instruction<Params>& member = *at;
         const std::size_t operand = take(at);
         return operand <= node.value ? operand
-                                     : fail({fault_kind::above_limit, '>', operand, node.value, name});
+                                     : fail({fault_kind::above_limit, '>', operand, node.value, member.name,
+                                             member.given_symbol()});
       }
       case opcode::maximum: {
         const bool left_uses_tokens = at->uses_tokens;
@@ -127,15 +130,17 @@ template <class Params> struct evaluator {
         return left < right ? right : left;
       }
       case opcode::ceil_divide: {
-        const bool keep = live && node.uses_tokens;
         const std::size_t left = take(at);
         const std::size_t right = take(at);
-        if (right == 0) return fail({fault_kind::division_by_zero, '/', left, right, {}});
-        return keep ? left / right : detail::ceil_divide(left, right);
+        if (right == 0) return fail({fault_kind::division_by_zero, '/', left, right, {}, {}});
+        return detail::ceil_divide(left, right);
       }
       default: {
         const std::size_t left = take(at);
         const std::size_t right = take(at);
+        if (live && node.uses_tokens && node.code == opcode::divide && right != 0) {
+          return detail::ceil_divide(left, right);
+        }
         return combine(node.code, left, right);
       }
     }
@@ -146,18 +151,18 @@ template <class Params> struct evaluator {
 
   constexpr std::size_t add(std::size_t left, std::size_t right) const {
     std::size_t result = 0;
-    return checked_add(left, right, result) ? result : fail({fault_kind::overflow, '+', left, right, {}});
+    return checked_add(left, right, result) ? result : fail({fault_kind::overflow, '+', left, right, {}, {}});
   }
   constexpr std::size_t multiply(std::size_t left, std::size_t right) const {
     std::size_t result = 0;
     return checked_multiply(left, right, result) ? result
-                                                 : fail({fault_kind::overflow, '*', left, right, {}});
+                                                 : fail({fault_kind::overflow, '*', left, right, {}, {}});
   }
   constexpr std::size_t round_up(std::size_t value, std::size_t multiple) const {
     std::size_t result = 0;
     return checked_round_up(value, multiple, result)
                ? result
-               : fail({fault_kind::overflow, '+', value, multiple - value % multiple, {}});
+               : fail({fault_kind::overflow, '+', value, multiple - value % multiple, {}, {}});
   }
   constexpr std::size_t fail(const fault& what) const {
     if (first_fault.kind == fault_kind::none) first_fault = what;
@@ -167,7 +172,8 @@ template <class Params> struct evaluator {
 private:
   constexpr std::size_t input(const instruction<Params>& node) const {
     const reading member = node.read(params);
-    if (member.negative) return fail({fault_kind::negative_input, '-', member.magnitude, 0, node.name});
+    if (member.negative)
+      return fail({fault_kind::negative_input, '-', member.magnitude, 0, node.name, node.given_symbol()});
     return node.uses_tokens && member.magnitude > token_limit ? token_limit : member.magnitude;
   }
 
@@ -175,10 +181,10 @@ private:
     switch (code) {
       case opcode::add: return add(left, right);
       case opcode::subtract:
-        return right <= left ? left - right : fail({fault_kind::below_zero, '-', left, right, {}});
+        return right <= left ? left - right : fail({fault_kind::below_zero, '-', left, right, {}, {}});
       case opcode::multiply: return multiply(left, right);
       case opcode::divide:
-        return right != 0 ? left / right : fail({fault_kind::division_by_zero, '/', left, right, {}});
+        return right != 0 ? left / right : fail({fault_kind::division_by_zero, '/', left, right, {}, {}});
       case opcode::minimum: return right < left ? right : left;
       case opcode::equal: return left == right ? 1 : 0;
       case opcode::not_equal: return left != right ? 1 : 0;

@@ -155,9 +155,9 @@ public:
   }
 
   /// One alternative; null (or with null parts) where its condition does not hold.
-  template <class Alternative>
-    requires((std::size_t{0} + ... + (std::same_as<Alternative, Alternatives> ? 1 : 0)) == 1)
-  [[nodiscard]] STOWAGE_HOST_DEVICE constexpr const auto& as() const {
+  template <class Alternative> [[nodiscard]] STOWAGE_HOST_DEVICE constexpr const auto& as() const {
+    static_assert((std::size_t{0} + ... + (std::same_as<Alternative, Alternatives> ? 1 : 0)) == 1,
+                  "stowage: as<T>() names no alternative of this field, or one that is listed twice");
     constexpr std::size_t index = detail::position_of<Alternative, Alternatives...>();
     if constexpr (detail::alternative_definition<Alternative>::is_parts) {
       return detail::slot_at<index>(this->inner_).parts();

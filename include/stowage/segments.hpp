@@ -1,5 +1,8 @@
 #pragma once
 
+#include <stowage/detail/cold.hpp>
+#include <stowage/error.hpp>
+
 #include <cstddef>
 #include <span>
 
@@ -15,6 +18,12 @@ struct segment {
 
 namespace detail {
 
+/// The capacity of a list is worked out from the field list; were that wrong, nothing may be overwritten.
+[[noreturn]] STOWAGE_COLD inline void throw_too_many_segments() {
+  throw usage_error(
+      "stowage: a pass has more segments than its field list allows; this is a fault of the library");
+}
+
 /// The segments of one pass, merged as they come: a segment that begins where its predecessor ends, or behind
 /// nothing but alignment padding, extends it. On the stack; a pass uses no heap.
 template <std::size_t Capacity> class segment_list {
@@ -27,7 +36,7 @@ public:
     if (bytes == 0) return;
     if (count_ != 0) {
       segment& last = segments_[count_ - 1];
-      const bool adjacent = last.address + last.bytes == address;
+      const bool adjacent = (one_slab || position == last_position_) && last.address + last.bytes == address;
       const bool behind_padding =
           one_slab && begin_of_field && last_ends_its_field_ && position == last_position_ + 1;
       if (adjacent || behind_padding) {
@@ -37,6 +46,7 @@ public:
         return;
       }
     }
+    if (count_ == Capacity) throw_too_many_segments();
     segments_[count_++] = {address, bytes};
     last_position_ = position;
     last_ends_its_field_ = end_of_field;

@@ -45,7 +45,7 @@ struct shape {
   template <class Params> static constexpr auto compile() {
     std::array<detail::instruction<Params>, (std::size_t{0} + ... + detail::formula_type<Extents>::length)>
         program{};
-    detail::instruction<Params>* out = program.data();
+    [[maybe_unused]] detail::instruction<Params>* out = program.data();
     (detail::lift(Extents).emit(out), ...);
     return program;
   }

@@ -87,11 +87,14 @@ template <class... Types> struct list_traits {
                                                : 0;
   static constexpr std::size_t row_ranges = (std::size_t{0} + ... + ranges_of<Types>);
   static constexpr std::size_t most_row_ranges = largest_of(ranges_of<Types>...);
-  /// Segments of a row pass at most, with all copies.
+  /// Segments of a pass over one copy of a field: one for a tensor. Several ranges and a floor can stay
+  /// apart, and the tail pass takes a live prefix out of each.
+  template <class Type>
+  static constexpr std::size_t segments_of = Type::definition::policy::in_row_pass == row_pass::whole ? 1
+                                             : ranges_of<Type> <= 1 ? ranges_of<Type>
+                                                                    : 2 * ranges_of<Type> + 1;
   static constexpr std::size_t row_segments =
-      (std::size_t{0} + ... +
-       (Types::definition::copies *
-        (Types::definition::policy::in_row_pass == row_pass::whole ? 1 : ranges_of<Types>)));
+      (std::size_t{0} + ... + (Types::definition::copies * segments_of<Types>));
 };
 template <class... Types> list_traits<Types...> traits_of_list(type_list<Types...>);
 

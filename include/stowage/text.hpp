@@ -100,9 +100,23 @@ constexpr std::string_view last_identifier(std::string_view text) {
   return text.substr(begin, end - begin);
 }
 
-// They return plain pointers: g++ spells out typedefs in a signature, after the argument that is looked for.
-template <auto Value> consteval const char* value_signature() { return __PRETTY_FUNCTION__; }
-template <class Type> consteval const char* type_signature() { return __PRETTY_FUNCTION__; }
+/// A compiler's signature text of the function it is taken in. With its size, since measuring hundreds of characters a
+/// name in constant expressions is what a field list would spend its compile time on. No std::string_view: g++ spells
+/// out typedefs of the return type behind the argument that is looked for.
+struct signature {
+  const char* text;
+  std::size_t size;
+};
+
+template <auto Value> consteval signature value_signature() {
+  return {__PRETTY_FUNCTION__, sizeof(__PRETTY_FUNCTION__) - 1};
+}
+template <class Type> consteval signature type_signature() {
+  return {__PRETTY_FUNCTION__, sizeof(__PRETTY_FUNCTION__) - 1};
+}
+constexpr std::string_view last_identifier(signature from) {
+  return last_identifier(std::string_view{from.text, from.size});
+}
 
 } // namespace detail
 } // namespace stowage

@@ -40,12 +40,17 @@ public:
   explicit recording_backend(Inner inner) : inner_(std::move(inner)) {}
 
   [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) {
+    calls_.reserve(calls_.size() + 1); // so that nothing fails once there is memory
     void* address = inner_.allocate(bytes, alignment);
     calls_.push_back({operation::allocate, address, bytes, alignment, {}});
     return address;
   }
   status deallocate(void* address, std::size_t bytes, std::size_t alignment) noexcept {
-    calls_.push_back({operation::deallocate, address, bytes, alignment, {}});
+    try {
+      calls_.push_back({operation::deallocate, address, bytes, alignment, {}});
+    } catch (...) { // no memory for the record: the memory is given back all the same
+      ++lost_;
+    }
     return inner_.deallocate(address, bytes, alignment);
   }
   void zero(stream_type stream, std::span<const segment> segments) {
@@ -74,10 +79,13 @@ public:
     return number;
   }
   void clear() { calls_.clear(); }
+  /// Calls that could not be recorded for want of memory.
+  [[nodiscard]] std::size_t lost() const { return lost_; }
 
 private:
   Inner inner_{};
   std::vector<recorded_call> calls_;
+  std::size_t lost_ = 0;
 };
 static_assert(backend<recording_backend<>>);
 

@@ -56,19 +56,22 @@ template <class Fields> consteval bool check_aggregate() {
   }
 }
 
-/// How many members follow a C array that stands after `Before` others; 0 where another array follows.
+template <class Fields, std::size_t... First, std::size_t... Last>
+consteval bool has_members_around_array(std::index_sequence<First...>, std::index_sequence<Last...>) {
+  return requires { Fields(any_member_at<Fields, First>{}..., {}, any_member_at<Fields, Last>{}..., {}); };
+}
+
+/// How many members follow a C array that stands after `Before` others; too few where another array follows.
 template <class Fields, std::size_t Before, std::size_t After>
 consteval std::size_t count_members_after_array() {
-  return []<std::size_t... First, std::size_t... Last>(std::index_sequence<First...>,
-                                                       std::index_sequence<Last...>) {
-    if constexpr (Before + After < most_members && requires {
-                    Fields(any_member_at<Fields, First>{}..., {}, any_member_at<Fields, Last>{}..., {});
-                  }) {
-      return count_members_after_array<Fields, Before, After + 1>();
-    } else {
-      return After;
-    }
-  }(std::make_index_sequence<Before>{}, std::make_index_sequence<After>{});
+  if constexpr (Before + After >= most_members) {
+    return After;
+  } else if constexpr (has_members_around_array<Fields>(std::make_index_sequence<Before>{},
+                                                        std::make_index_sequence<After>{})) {
+    return count_members_after_array<Fields, Before, After + 1>();
+  } else {
+    return After;
+  }
 }
 
 template <class Fields> consteval bool check_arrays() {
@@ -274,14 +277,27 @@ consteval auto leaf_in_group_for_message() {
 /// Leaf number of the buffer that a path of member pointers leads to: `<&fields::attention,
 /// &attention::queries>`.
 template <class Fields, auto Member, auto... Rest> consteval std::size_t leaf_index() {
-  constexpr std::size_t member = member_index<Fields>(Member);
-  static_assert(member < member_count<Fields>, "stowage: the member pointer is of another struct");
-  constexpr std::size_t leaf = first_leaf_of_member<Fields>(member);
-  if constexpr (sizeof...(Rest) == 0) {
-    return leaf;
+  using pointer = member_pointer<std::remove_cv_t<decltype(Member)>>;
+  if constexpr (!requires { typename pointer::class_type; }) {
+    static_assert(
+        requires { typename pointer::class_type; },
+        "stowage: a field is named by a pointer to member, such as &fields::logits");
+    return 0;
+  } else if constexpr (!std::is_same_v<typename pointer::class_type, Fields>) {
+    static_assert(
+        std::is_same_v<typename pointer::class_type, Fields>,
+        "stowage: the member pointer is of another struct than the field list or group it is used for");
+    return 0;
   } else {
-    using group = std::remove_reference_t<decltype(std::declval<Fields&>().*Member)>;
-    return leaf + leaf_index<group, Rest...>();
+    using type = typename pointer::value_type;
+    constexpr std::size_t leaf = first_leaf_of_member<Fields>(member_index<Fields>(Member));
+    if constexpr (sizeof...(Rest) != 0) {
+      return leaf + leaf_index<type, Rest...>();
+    } else {
+      static_assert(any_buffer<type>,
+                    "stowage: the member pointer leads to no buffer; give the path into the group as well");
+      return leaf;
+    }
   }
 }
 
