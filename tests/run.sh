@@ -74,6 +74,13 @@ ctest_preset() {
   note $state "$1 tests" "$((SECONDS - start)) s; ${counts[0]} passed, ${counts[1]} failed, ${counts[2]} skipped"
 }
 
+# thread_tests: the tests with several threads, under ThreadSanitizer; none of the others.
+thread_tests() {
+  configure "$root/build/tsan" -S "$root" --preset tsan -DSTOWAGE_BUILD_EXAMPLES=OFF &&
+    cmake --build --preset tsan -j "$(nproc)" --target stowage_thread_tests &&
+    ctest --preset tsan -R '^threads$' --no-tests=error
+}
+
 # preset NAME: builds and tests a preset of CMakePresets.json.
 preset() {
   step "$1 build" build "$1" && ctest_preset "$1"
@@ -124,6 +131,7 @@ if ! $quick; then
   preset clang-19
   preset clang-16
   preset asan
+  step tsan thread_tests
 
   nvcc=$(command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null)
   if [[ -n $nvcc ]]; then

@@ -41,9 +41,6 @@ template <class Fields, auto First, auto... Rest> constexpr auto& member_at_path
 
 template <class Fields, class Handler> struct handled_leaf;
 template <class Fields, class Action, auto... Path> struct handled_leaf<Fields, handler<Action, Path...>> {
-  static_assert(
-      any_buffer<std::remove_reference_t<decltype(member_at_path<Fields, Path...>(std::declval<Fields&>()))>>,
-      "stowage: a handler of visit_exhaustive is for one buffer: no group and no not_owned member");
   static constexpr std::size_t value = leaf_index<Fields, Path...>();
 };
 
@@ -52,7 +49,7 @@ constexpr void call_handler(Fields& fields, handler<Action, Path...>& each) {
   each.action(member_at_path<Fields, Path...>(fields));
 }
 
-/// How many of the first leaves are handled exactly `Times` times, and the next one that is.
+/// The next leaf that has no handler (`missing`), or more than one; `Leaves` where there is none.
 template <std::size_t Leaves>
 constexpr std::size_t next_with(const std::array<std::size_t, Leaves>& handlers, std::size_t from,
                                 bool missing) {

@@ -1,8 +1,8 @@
 #pragma once
 
+#include <stowage/detail/byte_ranges.hpp>
 #include <stowage/detail/cold.hpp>
 #include <stowage/detail/leaves.hpp>
-#include <stowage/detail/row_list.hpp>
 #include <stowage/fault.hpp>
 #include <stowage/field.hpp>
 #include <stowage/layout.hpp>
@@ -255,9 +255,9 @@ public:
   template <class Visit>
   constexpr void visit_row_pass(std::size_t first, std::size_t last, bool with_full,
                                 const Visit& visit) const {
-    if (first < last) {
-      for (std::size_t place = 0; place < row_field_count_; ++place)
-        visit_row_field(place, first, last, visit);
+    if constexpr (traits::row_ranges != 0) {
+      const std::size_t count = first < last ? row_field_count_ : 0;
+      for (std::size_t place = 0; place < count; ++place) visit_row_field(place, first, last, visit);
     }
     if (!with_full) return;
     for (const std::size_t field : detail::slab_order<Fields, Params>) {

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstring>
+#include <limits>
 #include <new>
 #include <span>
 
@@ -18,6 +19,10 @@ public:
   using stream_type = host_stream;
 
   [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) {
+    // Sizes close to 2^64 wrap around where the allocator rounds them up to the alignment.
+    if (bytes > static_cast<std::size_t>(std::numeric_limits<std::ptrdiff_t>::max()) - alignment) {
+      throw out_of_memory(bytes, "no host has so much");
+    }
     void* address = ::operator new(bytes, std::align_val_t{alignment}, std::nothrow);
     if (address == nullptr) throw out_of_memory(bytes, "the host has not so much");
     return address;

@@ -27,7 +27,8 @@ public:
       for (std::size_t from = count_; from > first; --from) ranges_[from] = ranges_[from - 1];
       ++count_;
     } else { // [first, last) becomes one
-      for (std::size_t from = last; from < count_; ++from) ranges_[first + 1 + from - last] = ranges_[from];
+      std::size_t to = first + 1;
+      for (std::size_t from = last; from < count_; ++from) ranges_[to++] = ranges_[from];
       count_ -= last - first - 1;
     }
     ranges_[first] = {begin, end};

@@ -1,0 +1,281 @@
+#include "run_command.hpp"
+
+#include "json_output.hpp"
+#include "memory_check.hpp"
+#include "plan_command.hpp"
+#include "poisoned_backend.hpp"
+#include "table_output.hpp"
+
+#include <stowage/arena.hpp>
+#include <stowage/backend/host.hpp>
+#include <stowage/count.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <exception>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace planner {
+namespace {
+
+using stowage::tokens;
+using stowage::llm::forward_buffers;
+using stowage::llm::forward_params;
+using stowage::llm::forward_plan;
+
+using forward_arena = stowage::arena<forward_buffers, forward_params, poisoned_backend>;
+
+// What a pass promises.
+
+/// The ranges that a pass is to clear, by the number of the field, or what is wrong with the promise itself.
+struct promise {
+  std::vector<std::vector<byte_range>> cleared =
+      std::vector<std::vector<byte_range>>(forward_plan::field_count);
+  std::string problem;
+
+  void expect(bool holds, std::string_view field, std::string_view what) {
+    if (!holds && problem.empty()) problem.append(field).append(": ").append(what);
+  }
+};
+
+promise whole_fields(const forward_plan& plan, const std::vector<std::size_t>& fields) {
+  promise result;
+  for (const std::size_t field : fields) {
+    if (plan.present(field)) result.cleared[field].push_back({0, plan.bytes(field)});
+  }
+  return result;
+}
+
+/// The fields with a row or full policy.
+promise zeroed_fields(const forward_plan& plan) {
+  std::vector<std::size_t> fields;
+  for (std::size_t field = 0; field < forward_plan::field_count; ++field) {
+    if (stowage::report_field(plan, field).policy != "never") fields.push_back(field);
+  }
+  promise result = whole_fields(plan, fields);
+  std::size_t bytes = 0;
+  for (const std::vector<byte_range>& ranges : result.cleared) bytes += size_of(ranges);
+  result.expect(bytes == plan.zero_all_bytes(), "plan",
+                "zero_all_bytes() is another sum than that of its buffers");
+  return result;
+}
+
+/// The seven buffers that a prefill needs cleared, here by name and not by tag.
+promise prefill_essentials(const forward_plan& plan) {
+  return whole_fields(plan, {forward_plan::index_of<&forward_buffers::hidden_states>(),
+                             forward_plan::index_of<&forward_buffers::residual>(),
+                             forward_plan::index_of<&forward_buffers::gate_logits>(),
+                             forward_plan::index_of<&forward_buffers::moe_output>(),
+                             forward_plan::index_of<&forward_buffers::expert_gate_out>(),
+                             forward_plan::index_of<&forward_buffers::expert_up_out>(),
+                             forward_plan::index_of<&forward_buffers::expert_down_out>()});
+}
+
+promise reached_rows(const forward_plan& plan, std::size_t first, std::size_t last, bool with_full) {
+  promise result;
+  plan.visit_row_pass(first, last, with_full, [&](std::size_t field, std::size_t begin, std::size_t end) {
+    result.cleared[field].push_back({begin, end});
+  });
+  for (std::size_t field = 0; field < forward_plan::field_count; ++field) {
+    result.expect(well_formed(result.cleared[field], plan.bytes(field)), plan.name(field),
+                  "the ranges of the row pass are out of order or out of bounds");
+  }
+  return result;
+}
+
+/// Rows of the first `count` tokens, which have to agree with the byte counts of the plan.
+promise first_rows(const forward_plan& plan, std::size_t count) {
+  promise result = reached_rows(plan, 0, count, true);
+  std::size_t total = 0;
+  for (std::size_t field = 0; field < forward_plan::field_count; ++field) {
+    const std::size_t bytes = size_of(result.cleared[field]);
+    total += bytes;
+    result.expect(bytes == plan.zero_bytes(field, tokens{count}), plan.name(field),
+                  "the ranges of the row pass have other bytes than zero_bytes()");
+  }
+  result.expect(total == plan.zero_rows_bytes(tokens{count}), "plan",
+                "the ranges of the row pass have other bytes than zero_rows_bytes()");
+  if (count > 0 && count >= plan.params().max_batch_tokens.value) {
+    result.expect(result.cleared == zeroed_fields(plan).cleared, "plan",
+                  "a row pass over all tokens does not clear everything");
+  }
+  return result;
+}
+
+/// Rows of the tokens [first, last). With those of [0, first) they are those of [0, last); the two can
+/// overlap where padding follows the first tokens.
+promise later_rows(const forward_plan& plan, std::size_t first, std::size_t last) {
+  promise result = reached_rows(plan, first, last, false);
+  const promise before = reached_rows(plan, 0, first, false);
+  const promise together = reached_rows(plan, 0, last, false);
+  for (std::size_t field = 0; field < forward_plan::field_count; ++field) {
+    std::vector<byte_range> ranges = result.cleared[field];
+    ranges.insert(ranges.end(), before.cleared[field].begin(), before.cleared[field].end());
+    result.expect(merged(std::move(ranges)) == merged(together.cleared[field]), plan.name(field),
+                  "row passes over two ranges do not clear what one over both does");
+  }
+  return result;
+}
+
+// What the handles of an arena say of the rows of its tokens: worked out in another way than the
+// passes.
+
+/// Calls visit(handle) for every tensor in the row buffers; rows are tokens.
+template <class Visit> void visit_row_tensors(const forward_buffers& buffers, const Visit& visit) {
+  namespace llm = stowage::llm;
+  visit(buffers.hidden_states);
+  visit(buffers.residual);
+  visit(buffers.norm_output);
+  visit(buffers.qkv_output);
+  visit(buffers.attn_output.as<llm::attention_output>());
+  visit(buffers.attn_output.as<llm::mamba_output>());
+  visit(buffers.attn_output.as<llm::latent_output>());
+  visit(buffers.gate_logits);
+  visit(buffers.moe_output);
+  visit(buffers.ssm_qkvz.as<llm::gdn_qkvz>());
+  visit(buffers.ssm_qkvz.as<llm::mamba_in_proj>());
+  visit(buffers.ssm_qkvz.as<llm::key_value_parts>().keys);
+  visit(buffers.ssm_qkvz.as<llm::key_value_parts>().values);
+  visit(buffers.ssm_qkvz.as<llm::shared_expert_inner>());
+  visit(buffers.ssm_ba.as<llm::gdn_ba>());
+  visit(buffers.ssm_ba.as<llm::moe_latent_input>());
+  visit(buffers.ssm_ba.as<llm::latent_rope_keys>());
+  visit(buffers.ssm_ba.as<llm::latent_queries>());
+  visit(buffers.ssm_deinterleaved.as<llm::gdn_qkvz>());
+  visit(buffers.ssm_deinterleaved.as<llm::mamba_xbc>());
+  visit(buffers.ssm_deinterleaved.as<llm::attention_output>());
+  visit(buffers.ssm_deinterleaved.as<llm::latent_output>());
+  visit(buffers.ssm_gates);
+  visit(buffers.ssm_conv_out_f32.as<llm::gdn_conv_output>());
+  visit(buffers.ssm_conv_out_f32.as<llm::latent_rope_queries>());
+  visit(buffers.expert_gate_out);
+  visit(buffers.expert_up_out);
+  visit(buffers.expert_down_out);
+}
+
+/// Whether every byte in the rows of the first `count` tokens is `value`.
+bool rows_are(const forward_buffers& buffers, std::size_t count, std::byte value) {
+  bool all = true;
+  visit_row_tensors(buffers, [&](const auto& tensor) {
+    const std::span<const std::byte> rows =
+        std::as_bytes(tensor.rows(0, std::min(count, tensor.row_count())));
+    all = all && count_bytes(rows, value) == rows.size();
+  });
+  return all;
+}
+
+// The passes.
+
+/// Compares what a pass promised with what the memory says.
+void compare(pass_report& report, const forward_arena& arena, const promise& promised) {
+  for (std::size_t field = 0; field < forward_plan::field_count; ++field) {
+    if (!arena.plan().present(field)) continue;
+    const std::vector<byte_range>& ranges = promised.cleared[field];
+    const memory_state state = check_memory({arena.address(field), arena.plan().bytes(field)}, ranges);
+    report.promised_bytes += size_of(ranges);
+    report.cleared_bytes += state.cleared;
+    if (!report.ok() || (state.missed == 0 && state.touched == 0)) continue;
+    report.problem = std::string{forward_plan::name(field)}
+                         .append(": ")
+                         .append(std::to_string(state.missed))
+                         .append(" promised bytes are not cleared, ")
+                         .append(std::to_string(state.touched))
+                         .append(" others are touched");
+  }
+}
+
+template <class Pass>
+pass_report verify(pass_report report, forward_arena& arena, const promise& promised, const Pass& pass) {
+  report.problem = promised.problem;
+  if (!report.ok()) return report;
+  fill_with_poison({arena.slab(), arena.plan().slab_bytes()});
+  try {
+    const auto start = std::chrono::steady_clock::now();
+    pass();
+    report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  } catch (const std::exception& error) {
+    report.problem = error.what();
+  }
+  compare(report, arena, promised);
+  return report;
+}
+
+pass_report verify_construction(const forward_arena& arena) {
+  pass_report report{.kind = pass_kind::construction};
+  compare(report, arena,
+          whole_fields(arena.plan(), {forward_plan::index_of<&forward_buffers::norm_unit_w>()}));
+  return report;
+}
+
+pass_report verify_first_rows(forward_arena& arena, std::size_t count) {
+  pass_report report{.kind = pass_kind::zero_rows, .last = count};
+  report =
+      verify(report, arena, first_rows(arena.plan(), count), [&] { arena.zero_rows({}, tokens{count}); });
+  if (report.ok() && !rows_are(arena.fields(), count, std::byte{0})) {
+    report.problem = "rows of these tokens are not cleared";
+  }
+  return report;
+}
+
+pass_report verify_later_rows(forward_arena& arena, std::size_t first, std::size_t last) {
+  pass_report report{.kind = pass_kind::zero_row_range, .first = first, .last = last};
+  report = verify(report, arena, later_rows(arena.plan(), first, last),
+                  [&] { arena.zero_rows({}, tokens{first}, tokens{last}); });
+  if (report.ok() && !rows_are(arena.fields(), first, poison)) {
+    report.problem = "rows of the tokens before these are touched";
+  }
+  return report;
+}
+
+std::string verify_release(forward_arena& arena) {
+  if (const stowage::status status = arena.release(); !status.ok()) return status.message();
+  if (arena.slab() != nullptr || arena->hidden_states) return "the arena still points at its memory";
+  if (!arena.release().ok()) return "a second release fails";
+  return "";
+}
+
+/// Tokens of the row passes.
+std::vector<std::size_t> token_counts(const options& wanted) {
+  if (wanted.tokens) return {static_cast<std::size_t>(*wanted.tokens)};
+  const auto capacity = static_cast<std::size_t>(wanted.max_batch_tokens);
+  std::vector<std::size_t> counts{1, 17};
+  if (std::find(counts.begin(), counts.end(), capacity) == counts.end()) counts.push_back(capacity);
+  return counts;
+}
+
+} // namespace
+
+run_report verify_passes(const options& wanted, const forward_plan& plan, stowage::any_backend memory) {
+  run_report report;
+  report.plan = report_plan(wanted, plan);
+  forward_arena arena(plan, poisoned_backend(memory));
+  report.passes.push_back(verify_construction(arena));
+  report.passes.push_back(
+      verify({.kind = pass_kind::zero_all}, arena, zeroed_fields(plan), [&] { arena.zero_all(); }));
+  const std::size_t capacity = plan.params().max_batch_tokens.value;
+  for (const std::size_t count : token_counts(wanted)) {
+    report.passes.push_back(verify_first_rows(arena, count));
+    if (count >= capacity) continue;
+    // The batch sizes that graphs are captured for.
+    constexpr std::size_t bucket = 64;
+    report.passes.push_back(
+        verify_later_rows(arena, count, std::min((count / bucket + 1) * bucket, capacity)));
+  }
+  report.passes.push_back(verify({.kind = pass_kind::prefill_essentials}, arena, prefill_essentials(plan),
+                                 [&] { arena.zero_tagged<stowage::llm::prefill_essentials>(); }));
+  report.release_problem = verify_release(arena);
+  return report;
+}
+
+run_result run_command(const options& wanted) {
+  stowage::host_backend host;
+  const run_report report = verify_passes(wanted, plan_forward_arena(wanted), stowage::any_backend(host));
+  return {wanted.format == output_format::json ? run_as_json(report) : run_as_table(report), report.ok()};
+}
+
+} // namespace planner

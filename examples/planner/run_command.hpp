@@ -1,0 +1,26 @@
+#pragma once
+
+#include "options.hpp"
+#include "reports.hpp"
+
+#include <stowage/backend/any.hpp>
+#include <stowage/llm/forward_buffers.hpp>
+
+#include <string>
+
+namespace planner {
+
+/// Makes an arena in host memory, does every pass on poisoned memory, and reads back what each one cleared:
+/// exactly the promised bytes of the buffers; padding between them does not count. Throws
+/// stowage::out_of_memory.
+run_report verify_passes(const options& wanted, const stowage::llm::forward_plan& plan,
+                         stowage::any_backend memory);
+
+/// What `stowage run` has to say, in the wanted format.
+struct run_result {
+  std::string text;
+  bool ok = false;
+};
+run_result run_command(const options& wanted);
+
+} // namespace planner

@@ -1,0 +1,147 @@
+#include "table_output.hpp"
+
+#include "text_table.hpp"
+
+#include <cstddef>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace planner {
+namespace {
+
+/// Columns that the shapes in a plan may take.
+constexpr std::size_t shape_width = 72;
+
+std::string bytes_text(std::size_t bytes) {
+  return std::to_string(bytes) + " bytes" + (bytes < 1024 ? "" : " (" + human_bytes(bytes) + ")");
+}
+
+std::string inputs_text(const plan_report& report) {
+  const stowage::llm::forward_params& params = report.params;
+  std::string levers;
+  for (const std::string_view name : lever_names_of(params.switches)) {
+    levers.append(levers.empty() ? "" : " ").append(name);
+  }
+  text_table table({alignment::left, alignment::left});
+  table.add({"model", report.wanted.config});
+  table.add({"batch", "max_batch_tokens M = " + std::to_string(params.max_batch_tokens.value) +
+                          ", max_batch_size N = " + std::to_string(params.max_batch_size)});
+  table.add({"sequence", "max_seq_len S = " + std::to_string(params.max_seq_len) +
+                             ", kv_block_size B = " + std::to_string(params.kv_block_size)});
+  table.add({"target", "sm_count sm = " + std::to_string(params.sm_count)});
+  table.add({"levers", (levers.empty() ? "none" : levers) + ", split-K " +
+                           splitk_spelling_of(params.switches.splitk) + ", adapter_max_rank " +
+                           std::to_string(params.adapter_max_rank)});
+  return table.text();
+}
+
+std::string totals_text(const plan_report& report) {
+  text_table table({alignment::left, alignment::left});
+  table.add({"buffers", std::to_string(report.present_buffers()) + " of " +
+                            std::to_string(report.buffers.size()) + " take memory"});
+  table.add({"total", bytes_text(report.total_bytes)});
+  table.add({"slab", bytes_text(report.slab_bytes)});
+  table.add({"hash", report.hash_text()});
+  return table.text();
+}
+
+/// Why a buffer is not what its shape says; empty where it is.
+std::string state_text(const stowage::field_report& field) {
+  switch (field.layout.state) {
+    case stowage::field_state::absent: return "absent: needs " + field.condition;
+    case stowage::field_state::empty: return "empty: " + field.element + " " + field.shape + " has no bytes";
+    case stowage::field_state::placeholder: return "placeholder: needs " + field.condition;
+    case stowage::field_state::present: break;
+  }
+  return "";
+}
+
+/// Element and shape, or why they do not count, on one or more lines.
+std::vector<std::string> content_lines(const stowage::field_report& field) {
+  if (std::string state = state_text(field); !state.empty()) return {std::move(state)};
+  return wrap_shape(field.element + " " + field.shape, shape_width);
+}
+
+std::string share_text(std::size_t part, std::size_t whole) {
+  return fixed_text(100 * static_cast<double>(part) / static_cast<double>(whole), 1) + " %";
+}
+
+std::string buffers_text(const plan_report& report) {
+  const bool with_tokens = report.wanted.tokens.has_value();
+  std::vector<alignment> columns{alignment::left,  alignment::right, alignment::right, alignment::right,
+                                 alignment::right, alignment::left,  alignment::left};
+  std::vector<std::string> heading{"buffer", "bytes", "", "share", "offset", "zero", "element and shape"};
+  if (with_tokens) {
+    columns.insert(columns.end() - 1, alignment::right);
+    heading.insert(heading.end() - 1, "row pass");
+  }
+  const std::size_t before_content = columns.size() - 1;
+
+  text_table table(std::move(columns));
+  table.add(std::move(heading));
+  for (const buffer_report& buffer : report.buffers) {
+    const stowage::field_report& field = buffer.field;
+    std::vector<std::string> row{std::string{field.name}};
+    if (buffer.present()) {
+      row.insert(row.end(),
+                 {std::to_string(field.layout.bytes), human_bytes(field.layout.bytes),
+                  share_text(field.layout.bytes, report.total_bytes), std::to_string(field.layout.offset)});
+    } else {
+      row.insert(row.end(), {"-", "", "-", "-"});
+    }
+    row.emplace_back(field.policy);
+    if (with_tokens) row.push_back(buffer.present() ? std::to_string(buffer.zero_bytes) : "-");
+    for (std::string& line : content_lines(field)) {
+      row.push_back(std::move(line));
+      table.add(std::exchange(row, std::vector<std::string>(before_content)));
+    }
+  }
+  return table.text();
+}
+
+std::string name_of(const pass_report& pass) {
+  switch (pass.kind) {
+    case pass_kind::construction: return "construction";
+    case pass_kind::zero_all: return "zero everything";
+    case pass_kind::zero_rows: return "zero rows, T = " + std::to_string(pass.last);
+    case pass_kind::zero_row_range:
+      return "zero rows, tokens [" + std::to_string(pass.first) + ", " + std::to_string(pass.last) + ")";
+    case pass_kind::prefill_essentials: return "zero prefill essentials";
+  }
+  return "";
+}
+
+std::string passes_text(const run_report& report) {
+  text_table table({alignment::left, alignment::right, alignment::right, alignment::right, alignment::right,
+                    alignment::left});
+  table.add({"pass", "promised bytes", "cleared bytes", "ms", "GB/s", "result"});
+  for (const pass_report& pass : report.passes) {
+    const std::optional<double> rate = pass.gigabytes_per_second();
+    table.add({name_of(pass), std::to_string(pass.promised_bytes), std::to_string(pass.cleared_bytes),
+               pass.seconds ? fixed_text(*pass.seconds * 1e3, 3) : "-", rate ? fixed_text(*rate, 1) : "-",
+               pass.ok() ? "ok" : "failed: " + pass.problem});
+  }
+  table.add({"release", "", "", "", "",
+             report.release_problem.empty() ? "ok" : "failed: " + report.release_problem});
+  return table.text();
+}
+
+} // namespace
+
+std::string plan_as_table(const plan_report& report) {
+  std::string text = inputs_text(report) + "\n" + buffers_text(report) + "\n" + totals_text(report);
+  if (report.wanted.tokens) {
+    text += "\nA row pass over " + std::to_string(*report.wanted.tokens) + " tokens clears " +
+            bytes_text(report.zero_rows_bytes) + "; zeroing everything clears " +
+            bytes_text(report.zero_all_bytes) + ".\n";
+  }
+  return text;
+}
+
+std::string run_as_table(const run_report& report) {
+  return inputs_text(report.plan) + "\n" + totals_text(report.plan) + "\n" + passes_text(report) + "\n" +
+         (report.ok() ? "all passes verified\n" : "verification failed\n");
+}
+
+} // namespace planner
