@@ -20,6 +20,10 @@
 // expect-gcc: no matching function for call to .*::rows\(int, int\)
 // expect-clang: invalid reference to function 'rows': constraints not satisfied
 // expect-nvcc: no instance of function .*tensor_handle<.*::rows
+// case 7: a path that ends at a group
+// expect: stowage: the member pointer leads to no buffer; give the path into the group as well
+// case 8: a member that is not owned
+// expect: stowage: the member pointer leads to no buffer; give the path into the group as well
 
 #include <stowage/stowage.hpp>
 
@@ -68,6 +72,10 @@ std::size_t use(const params& values) {
   const auto copy = memory;
 #elif STOWAGE_MUST_NOT_COMPILE == 6
   return memory->turned.rows(0, 1).size();
+#elif STOWAGE_MUST_NOT_COMPILE == 7
+  return plan.bytes<&fields::nested>();
+#elif STOWAGE_MUST_NOT_COMPILE == 8
+  return plan.bytes<&fields::layers>();
 #else
   memory.zero_rows({}, tokens{3});
   const auto moved = std::move(memory);

@@ -248,6 +248,28 @@ TEST_CASE("zero_rows: a region that does not begin at byte 0 is cleared where it
   CHECK(test::first_difference(arena->shifted.data(), 80, {{40, 48}}) == 80);
 }
 
+// Two ranges and the floor of the field: three segments, and more in a tail pass. ASan would show a list that
+// is short.
+struct scattered_parts {
+  part<std::uint8_t, shape<M>, stowage::starts_at<64>> first;
+  part<std::uint8_t, shape<M>, stowage::starts_at<128>> second;
+};
+struct scattered {
+  buffer<stowage::regions<scattered_parts>, zero::rows, stowage::at_least<16>> bytes;
+};
+
+TEST_CASE("zero_rows: ranges and a floor that lie apart") {
+  const auto plan = stowage::make_plan<scattered>(params{tokens{10}});
+  stowage::arena arena(plan, stowage::host_backend{});
+  REQUIRE(arena->bytes.bytes() == 138);
+  test::poison_bytes(arena->bytes.data(), 138);
+  arena.zero_rows({}, tokens{2});
+  CHECK(test::first_difference(arena->bytes.data(), 138, {{0, 16}, {64, 66}, {128, 130}}) == 138);
+  test::poison_bytes(arena->bytes.data(), 138);
+  arena.zero_rows({}, tokens{2}, tokens{5});
+  CHECK(test::first_difference(arena->bytes.data(), 138, {{0, 16}, {66, 69}, {130, 133}}) == 138);
+}
+
 TEST_CASE("zero_rows: the floor of a part is cleared with its rows") {
   const auto plan = stowage::make_plan<carved>(params{tokens{10}});
   stowage::arena arena(plan, stowage::host_backend{});
