@@ -201,9 +201,7 @@ public:
   /// fields whole. Counts above the capacity clear everything; zero tokens clear only the full fields.
   void zero_rows(stream_type stream, tokens count) {
     require_memory("zero_rows");
-    segments<plan_type::most_row_segments> pass;
-    add_rows(pass, 0, count.value, true);
-    run(stream, pass);
+    run(stream, row_segments(count));
   }
 
   /// Clears what the tokens [first, last) reach of the row fields: the tail between the tokens of a batch and
@@ -222,6 +220,25 @@ public:
     segments<plan_type::field_count> pass;
     add_fields(pass, tagged_fields<Tag>{});
     run(stream, pass);
+  }
+
+  /// The segments that zero_rows(stream, count) clears, without clearing them: for graph nodes that an engine
+  /// updates.
+  /// `.view()` is a span of them.
+  [[nodiscard]] auto row_segments(tokens count) const {
+    require_memory("row_segments");
+    segments<plan_type::most_row_segments> pass;
+    add_rows(pass, 0, count.value, true);
+    return pass;
+  }
+
+  /// The field list by value, for kernels: trivially copyable handles with device addresses, null where a
+  /// field is absent. Only for field lists without members that are not owned and not trivially copyable.
+  [[nodiscard]] Fields device_view() const {
+    static_assert(std::is_trivially_copyable_v<Fields>,
+                  "stowage: a field list that is passed to a kernel holds trivially copyable members only");
+    require_memory("device_view");
+    return fields_;
   }
 
   /// Gives all memory back. Never throws; goes on after a failure and returns the first one, with the field's

@@ -45,6 +45,7 @@ public:
       : cursor(field.memory().data(), field.bytes(), field.name()) {}
   cursor(const cursor&) = delete;
   cursor& operator=(const cursor&) = delete;
+  ~cursor() = default;
 
   /// The next `bytes`, their address a multiple of `alignment`, a power of two. Empty for 0 bytes, which are
   /// never handed out. Throws usage_error where the slab is absent, bounds_error where it is exhausted.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <stowage/detail/host_device.hpp>
 #include <stowage/text.hpp>
 
 #include <concepts>
@@ -103,7 +104,7 @@ constexpr std::string_view known_element_name(std::string_view type) {
 } // namespace detail
 
 /// Elements in one block: 1 for plain element types.
-template <element Element> constexpr std::size_t elements_per_block() {
+template <element Element> STOWAGE_HOST_DEVICE constexpr std::size_t elements_per_block() {
   if constexpr (requires { Element::elements_per_block; }) {
     static_assert(Element::elements_per_block > 0, "stowage: elements_per_block must be at least 1");
     return Element::elements_per_block;
