@@ -51,9 +51,9 @@ constexpr llm::forward_params small_hybrid() {
 
 // [rows]
 constexpr llm::decode_metadata_layout plain = llm::decode_metadata_of(small_hybrid());
-static_assert(plain.rows == 36);      // max(32, N)
-static_assert(plain.slots == 8 * 36); // a multiple of 8 for every number of rows
-static_assert(plain.block_table == 24 * 36);
+static_assert(plain.rows == 36);         // max(32, N)
+static_assert(plain.slots == 288);       // 8 * 36: a multiple of 8 for every number of rows
+static_assert(plain.block_table == 864); // 24 * 36
 
 constexpr llm::decode_metadata_layout padded = [] {
   llm::forward_params params = small_hybrid();

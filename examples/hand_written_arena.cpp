@@ -35,11 +35,12 @@ struct arena {
   void* ssd_scratch = nullptr;
   void* token_ids = nullptr;
   void* act_scales = nullptr;
-  std::size_t hidden_bytes, norm_bytes, qkv_bytes, attn_bytes, gate_bytes, expert_bytes, logits_bytes,
-      splitk_bytes, ssd_bytes, ids_bytes, scales_bytes;
-  std::size_t max_tokens;
+  std::size_t hidden_bytes = 0, norm_bytes = 0, qkv_bytes = 0, attn_bytes = 0, gate_bytes = 0;
+  std::size_t expert_bytes = 0, logits_bytes = 0, splitk_bytes = 0, ssd_bytes = 0, ids_bytes = 0;
+  std::size_t scales_bytes = 0, max_tokens = 0;
 
-  explicit arena(const engine_params& params);
+  void measure(const engine_params& params);
+  void allocate(const engine_params& params);
   void zero_all() const;
   void zero_rows(std::size_t tokens) const;
   void release();
@@ -49,18 +50,18 @@ struct arena {
 namespace {
 
 std::size_t ceil16(std::size_t value) { return (value + 15) / 16 * 16; }
-void* allocate(std::size_t bytes) {
-  void* const memory = std::malloc(bytes);
+void* get(std::size_t bytes) {
+  void* const memory = std::malloc(bytes); // NOLINT(cppcoreguidelines-no-malloc): as a device API would
   if (memory == nullptr) throw std::bad_alloc();
   return memory;
 }
 
 } // namespace
 
-arena::arena(const engine_params& params) : max_tokens(params.max_tokens.value) {
-  // [before_sizes]
-  // Place 2: the sizes.
-  const std::size_t M = params.max_tokens.value;
+// [before_sizes]
+// Place 2: the sizes.
+void arena::measure(const engine_params& params) {
+  const std::size_t M = max_tokens = params.max_tokens.value;
   hidden_bytes = M * params.hidden * 2;
   norm_bytes = M * params.hidden * 2;
   qkv_bytes = ceil16(M) * params.qkv_width * 2;
@@ -72,24 +73,27 @@ arena::arena(const engine_params& params) : max_tokens(params.max_tokens.value) 
   ssd_bytes = params.mamba_width > 0 ? (M + 63) / 64 * params.mamba_width * 4 : 0;
   ids_bytes = std::max<std::size_t>(M * 4, 256);
   scales_bytes = ceil16(M) * ((params.hidden + 127) / 128) * 4;
-  // [before_sizes]
-  // [before_allocate]
-  // Place 3: the allocations. Whoever fails here leaks what is above.
-  hidden_states = allocate(hidden_bytes);
-  residual = allocate(hidden_bytes);
-  norm_output = allocate(norm_bytes);
-  qkv_output = allocate(qkv_bytes);
-  attn_output = allocate(attn_bytes);
-  if (params.experts > 0) gate_logits = allocate(gate_bytes); // the condition, a second time
-  expert_out = allocate(expert_bytes);
-  logits = allocate(logits_bytes);
-  splitk_workspace = allocate(splitk_bytes);
-  if (params.mamba_width > 0) ssd_scratch = allocate(ssd_bytes);
-  token_ids = allocate(ids_bytes);
-  act_scales = allocate(scales_bytes);
-  std::fill_n(static_cast<float*>(act_scales), scales_bytes / 4, 1.0F);
-  // [before_allocate]
 }
+// [before_sizes]
+
+// [before_allocate]
+// Place 3: the allocations. One that fails leaks those above it.
+void arena::allocate(const engine_params& params) {
+  hidden_states = get(hidden_bytes);
+  residual = get(hidden_bytes);
+  norm_output = get(norm_bytes);
+  qkv_output = get(qkv_bytes);
+  attn_output = get(attn_bytes);
+  if (params.experts > 0) gate_logits = get(gate_bytes); // the condition, a second time
+  expert_out = get(expert_bytes);
+  logits = get(logits_bytes);
+  splitk_workspace = get(splitk_bytes);
+  if (params.mamba_width > 0) ssd_scratch = get(ssd_bytes);
+  token_ids = get(ids_bytes);
+  act_scales = get(scales_bytes);
+  std::fill_n(static_cast<float*>(act_scales), scales_bytes / 4, 1.0F);
+}
+// [before_allocate]
 
 // [before_zero]
 // Place 4: the passes. The row pass has each shape a second time.
@@ -123,7 +127,7 @@ void arena::zero_rows(std::size_t tokens) const {
 void arena::release() {
   for (void** buffer : {&hidden_states, &residual, &norm_output, &qkv_output, &attn_output, &gate_logits,
                         &expert_out, &logits, &splitk_workspace, &ssd_scratch, &token_ids, &act_scales}) {
-    std::free(*buffer);
+    std::free(*buffer); // NOLINT(cppcoreguidelines-no-malloc)
     *buffer = nullptr;
   }
 }
@@ -187,7 +191,9 @@ struct memory {
 };
 
 void compare(const engine_params& params) {
-  by_hand::arena before(params);
+  by_hand::arena before;
+  before.measure(params);
+  before.allocate(params);
   // [after_use]
   stowage::arena after(stowage::make_plan<declared::buffers>(params), stowage::host_backend{});
   // [after_use]
@@ -227,7 +233,7 @@ void compare(const engine_params& params) {
     }
   };
   cleared_alike([&] { before.zero_all(); }, [&] { after.zero_all(); });
-  for (const std::size_t tokens : {1, 7, 16, 17, 40, 1000}) {
+  for (const std::size_t tokens : {1U, 7U, 16U, 17U, 40U, 1000U}) {
     cleared_alike([&] { before.zero_rows(tokens); }, [&] { after.zero_rows({}, stowage::tokens{tokens}); });
   }
   before.release();

@@ -6,6 +6,7 @@
 
 #include <optional>
 #include <string_view>
+#include <utility>
 
 namespace planner {
 namespace {
@@ -78,6 +79,89 @@ json pass_of(const pass_report& pass) {
   return result;
 }
 
+/// Whether an operation does what it is to do, behind what is known of it.
+json with_result(json result, const std::string& problem) {
+  result["ok"] = problem.empty();
+  if (!problem.empty()) result["problem"] = problem;
+  return result;
+}
+
+json checksum_of(const checksum_report& report) {
+  json buffers = json::array();
+  for (const buffer_checksum& buffer : report.buffers) {
+    json sums;
+    sums["name"] = buffer.found.name;
+    sums["bytes"] = buffer.found.bytes;
+    sums["sum"] = buffer.found.sum;
+    sums["sum_of_squares"] = buffer.found.sum_of_squares;
+    sums["sum_of_magnitudes"] = buffer.found.sum_of_magnitudes;
+    buffers.push_back(with_result(std::move(sums), buffer.problem));
+  }
+  json result;
+  result["buffers"] = std::move(buffers);
+  return with_result(std::move(result), report.problem);
+}
+
+json rowwise_of(const rowwise_report& report) {
+  json result;
+  result["absent"] = report.absence.empty() ? json(nullptr) : json(report.absence);
+  result["takes"] = report.takes;
+  result["bytes_per_take"] = report.bytes_per_take;
+  result["bytes"] = report.bytes;
+  result["refused"] = report.refusal;
+  return with_result(std::move(result), report.problem);
+}
+
+json decode_metadata_of(const decode_metadata_report& report) {
+  json result;
+  result["rows"] = report.layout.rows;
+  json& offsets = result["offsets"];
+  offsets["positions"] = report.layout.positions;
+  offsets["seq_slot"] = report.layout.seq_slot;
+  offsets["slots"] = report.layout.slots;
+  offsets["seq_lens"] = report.layout.seq_lens;
+  offsets["unused"] = report.layout.unused;
+  offsets["block_table"] = report.layout.block_table;
+  result["bytes"] = report.layout.bytes;
+  result["scratch_offset"] = report.offset;
+  result["scratch_bytes"] = report.scratch_bytes;
+  return with_result(std::move(result), report.problem);
+}
+
+json moe_fp8_of(const moe_fp8_report& report) {
+  json result;
+  result["absent"] = report.absence.empty() ? json(nullptr) : json(report.absence);
+  json& carvings = result["carvings"] = json::array();
+  for (const moe_carving& carving : report.carvings) {
+    json each;
+    each["rows"] = carving.rows;
+    each["bytes"] = carving.bytes;
+    carvings.push_back(std::move(each));
+  }
+  result["refused"] = report.refusal;
+  return with_result(std::move(result), report.problem);
+}
+
+json batched_prefill_of(const batched_prefill_report& report) {
+  json result;
+  result["streams"] = report.streams;
+  result["chunk"] = report.chunk;
+  result["bytes"] = report.bytes;
+  result["largest_chunk"] = report.largest_chunk;
+  result["refused"] = report.refusal;
+  return with_result(std::move(result), report.problem);
+}
+
+json operations_of(const operations_report& report) {
+  json result;
+  result["checksum"] = checksum_of(report.checksum);
+  result["rowwise_slab"] = rowwise_of(report.rowwise);
+  result["decode_metadata"] = decode_metadata_of(report.decode_metadata);
+  result["moe_fp8"] = moe_fp8_of(report.moe_fp8);
+  result["batched_prefill"] = batched_prefill_of(report.batched_prefill);
+  return result;
+}
+
 /// Paths can be any bytes; JSON is UTF-8.
 std::string to_text(const json& document) {
   return document.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
@@ -108,6 +192,7 @@ std::string run_as_json(const run_report& report) {
   document["hash"] = report.plan.hash_text();
   json& passes = document["passes"] = json::array();
   for (const pass_report& pass : report.passes) passes.push_back(pass_of(pass));
+  document["operations"] = operations_of(report.operations);
   json& release = document["release"];
   release["ok"] = report.release_problem.empty();
   if (!report.release_problem.empty()) release["problem"] = report.release_problem;

@@ -52,7 +52,7 @@ struct command_name {
 
 constexpr command_name command_names[] = {
     {command::plan, "plan", "Show bytes and offsets of every buffer"},
-    {command::run, "run", "Allocate on the host, do every pass and verify what it clears, byte by byte"},
+    {command::run, "run", "Allocate on the host, do every pass and operation, and verify each byte by byte"},
 };
 
 constexpr const char* config_option = "CONFIG.json";

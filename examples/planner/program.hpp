@@ -10,7 +10,7 @@ namespace planner {
 /// Statuses that the program ends with.
 enum exit_status : int {
   success = 0,
-  failed = 1,   ///< a pass did not do what it promised, or there is not enough memory
+  failed = 1,   ///< a pass or operation did not do what it promised, or there is not enough memory
   bad_input = 2 ///< the command line, the config, or the output file
 };
 

@@ -2,6 +2,7 @@
 
 #include "json_output.hpp"
 #include "memory_check.hpp"
+#include "operations.hpp"
 #include "plan_command.hpp"
 #include "poisoned_backend.hpp"
 #include "table_output.hpp"
@@ -25,10 +26,7 @@ namespace {
 
 using stowage::tokens;
 using stowage::llm::forward_buffers;
-using stowage::llm::forward_params;
 using stowage::llm::forward_plan;
-
-using forward_arena = stowage::arena<forward_buffers, forward_params, poisoned_backend>;
 
 // What a pass promises.
 
@@ -171,12 +169,23 @@ bool rows_are(const forward_buffers& buffers, std::size_t count, std::byte value
 
 // The passes.
 
-/// Compares what a pass promised with what the memory says.
-void compare(pass_report& report, const forward_arena& arena, const promise& promised) {
+/// What the handles say where nobody asks them.
+constexpr auto no_check = [] { return std::string{}; };
+
+/// Compares what a pass promised with what the memory says. `check` says what is off as the handles see it.
+/// Then what is not poison any more becomes poison for the next pass.
+template <class Check>
+void compare(pass_report& report, const forward_arena& arena, const promise& promised, const Check& check) {
+  const std::string seen_by_handles = check();
   for (std::size_t field = 0; field < forward_plan::field_count; ++field) {
     if (!arena.plan().present(field)) continue;
     const std::vector<byte_range>& ranges = promised.cleared[field];
-    const memory_state state = check_memory({arena.address(field), arena.plan().bytes(field)}, ranges);
+    const std::span<std::byte> memory{arena.address(field), arena.plan().bytes(field)};
+    const memory_state state = check_memory(memory, ranges);
+    for (const byte_range& range : ranges) {
+      fill_with_poison(memory.subspan(range.begin, range.end - range.begin));
+    }
+    if (state.touched != 0) fill_with_poison(memory);
     report.promised_bytes += size_of(ranges);
     report.cleared_bytes += state.cleared;
     if (!report.ok() || (state.missed == 0 && state.touched == 0)) continue;
@@ -187,13 +196,14 @@ void compare(pass_report& report, const forward_arena& arena, const promise& pro
                          .append(std::to_string(state.touched))
                          .append(" others are touched");
   }
+  if (report.ok()) report.problem = seen_by_handles;
 }
 
-template <class Pass>
-pass_report verify(pass_report report, forward_arena& arena, const promise& promised, const Pass& pass) {
+template <class Pass, class Check = decltype(no_check)>
+pass_report verify(pass_report report, forward_arena& arena, const promise& promised, const Pass& pass,
+                   const Check& check = no_check) {
   report.problem = promised.problem;
   if (!report.ok()) return report;
-  fill_with_poison({arena.slab(), arena.plan().slab_bytes()});
   try {
     const auto start = std::chrono::steady_clock::now();
     pass();
@@ -201,42 +211,40 @@ pass_report verify(pass_report report, forward_arena& arena, const promise& prom
   } catch (const std::exception& error) {
     report.problem = error.what();
   }
-  compare(report, arena, promised);
+  compare(report, arena, promised, check);
   return report;
 }
 
 pass_report verify_construction(const forward_arena& arena) {
   pass_report report{.kind = pass_kind::construction};
   compare(report, arena,
-          whole_fields(arena.plan(), {forward_plan::index_of<&forward_buffers::norm_unit_w>()}));
+          whole_fields(arena.plan(), {forward_plan::index_of<&forward_buffers::norm_unit_w>()}), no_check);
   return report;
 }
 
 pass_report verify_first_rows(forward_arena& arena, std::size_t count) {
-  pass_report report{.kind = pass_kind::zero_rows, .last = count};
-  report =
-      verify(report, arena, first_rows(arena.plan(), count), [&] { arena.zero_rows({}, tokens{count}); });
-  if (report.ok() && !rows_are(arena.fields(), count, std::byte{0})) {
-    report.problem = "rows of these tokens are not cleared";
-  }
-  return report;
+  return verify(
+      {.kind = pass_kind::zero_rows, .last = count}, arena, first_rows(arena.plan(), count),
+      [&] { arena.zero_rows({}, tokens{count}); },
+      [&]() -> std::string {
+        return rows_are(arena.fields(), count, std::byte{0}) ? "" : "rows of these tokens are not cleared";
+      });
 }
 
 pass_report verify_later_rows(forward_arena& arena, std::size_t first, std::size_t last) {
-  pass_report report{.kind = pass_kind::zero_row_range, .first = first, .last = last};
-  report = verify(report, arena, later_rows(arena.plan(), first, last),
-                  [&] { arena.zero_rows({}, tokens{first}, tokens{last}); });
-  if (report.ok() && !rows_are(arena.fields(), first, poison)) {
-    report.problem = "rows of the tokens before these are touched";
-  }
-  return report;
+  return verify(
+      {.kind = pass_kind::zero_row_range, .first = first, .last = last}, arena,
+      later_rows(arena.plan(), first, last), [&] { arena.zero_rows({}, tokens{first}, tokens{last}); },
+      [&]() -> std::string {
+        return rows_are(arena.fields(), first, poison) ? "" : "rows of the tokens before these are touched";
+      });
 }
 
 std::string verify_release(forward_arena& arena) {
   if (const stowage::status status = arena.release(); !status.ok()) return status.message();
   if (arena.slab() != nullptr || arena->hidden_states) return "the arena still points at its memory";
   if (!arena.release().ok()) return "a second release fails";
-  return "";
+  return check_refusals_after_release(arena);
 }
 
 /// Tokens of the row passes.
@@ -268,6 +276,7 @@ run_report verify_passes(const options& wanted, const forward_plan& plan, stowag
   }
   report.passes.push_back(verify({.kind = pass_kind::prefill_essentials}, arena, prefill_essentials(plan),
                                  [&] { arena.zero_tagged<stowage::llm::prefill_essentials>(); }));
+  report.operations = verify_operations(arena);
   report.release_problem = verify_release(arena);
   return report;
 }

@@ -11,8 +11,8 @@
 namespace planner {
 
 /// Makes an arena in host memory, does every pass on poisoned memory, and reads back what each one cleared:
-/// exactly the promised bytes of the buffers; padding between them does not count. Throws
-/// stowage::out_of_memory.
+/// exactly the promised bytes of the buffers; padding between them does not count. Then it does the other
+/// operations, see operations.hpp, and releases the arena. Throws stowage::out_of_memory.
 run_report verify_passes(const options& wanted, const stowage::llm::forward_plan& plan,
                          stowage::any_backend memory);
 

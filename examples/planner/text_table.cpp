@@ -40,6 +40,13 @@ std::string fixed_text(double number, int digits) {
   return result.ec == std::errc{} ? std::string(buffer.data(), result.ptr) : "?";
 }
 
+std::string exact_text(double number) {
+  std::array<char, 32> buffer{};
+  const std::to_chars_result result =
+      std::to_chars(buffer.data(), buffer.data() + buffer.size(), number, std::chars_format::general, 17);
+  return result.ec == std::errc{} ? std::string(buffer.data(), result.ptr) : "?";
+}
+
 std::string human_bytes(std::size_t bytes) {
   constexpr std::array units{"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
   if (bytes < 1024) return std::to_string(bytes) + " B";

@@ -27,6 +27,9 @@ private:
 /// `digits` behind the point.
 std::string fixed_text(double number, int digits);
 
+/// 17 significant digits at most: any double as it is, and integers up to 10^17 as such.
+std::string exact_text(double number);
+
 /// "1.5 GiB"; below 1024 "7 B".
 std::string human_bytes(std::size_t bytes);
 

@@ -2,6 +2,7 @@
 
 #include <stowage/cuda/device.hpp>
 #include <stowage/cuda/error.hpp>
+#include <stowage/cuda/kernel_library.hpp>
 #include <stowage/cuda/stream.hpp>
 #include <stowage/cuda/zero_arguments.hpp>
 #include <stowage/segments.hpp>
@@ -36,25 +37,12 @@ template <unsigned int Capacity> const void* zero_kernel_handle() {
   return reinterpret_cast<const void*>(&zero_segments<Capacity>);
 }
 #else
-inline cudaLibrary_t zero_library() {
-  static const cudaLibrary_t loaded = [] {
-    cudaLibrary_t library = nullptr;
-    check(cudaLibraryLoadData(&library, zero_kernel_ptx, nullptr, nullptr, 0, nullptr, nullptr, 0),
-          "cudaLibraryLoadData", "loading the zero kernel");
-    return library; // until the process ends
-  }();
-  return loaded;
-}
 template <unsigned int Capacity> const void* zero_kernel_handle() {
-  static const cudaKernel_t kernel = [] {
-    const char* name =
-        Capacity == few_zero_segments ? "stowage_zero_few_segments" : "stowage_zero_many_segments";
-    cudaKernel_t result = nullptr;
-    check(cudaLibraryGetKernel(&result, zero_library(), name), "cudaLibraryGetKernel",
-          "loading the zero kernel");
-    return result;
-  }();
-  return static_cast<const void*>(kernel);
+  static const void* const kernel = kernel_from_ptx(
+      zero_kernel_ptx,
+      Capacity == few_zero_segments ? "stowage_zero_few_segments" : "stowage_zero_many_segments",
+      "loading the zero kernel");
+  return kernel;
 }
 #endif
 
@@ -93,19 +81,15 @@ template <unsigned int Capacity> void launch_zero_kernel_once(stream on, std::sp
         "clearing the segments of a pass");
 }
 
-template <unsigned int Capacity> void load_zero_kernel() {
-  cudaFuncAttributes attributes{};
-  check(cudaFuncGetAttributes(&attributes, zero_kernel_handle<Capacity>()), "cudaFuncGetAttributes",
-        "loading the zero kernel");
-}
-
 } // namespace detail
 
 /// Brings the kernel to the current device, so that nothing is loaded later, in a capture. Throws error where
 /// the device cannot run it (compute capability below 7.5).
 inline void load_zero_kernel() {
-  detail::load_zero_kernel<detail::few_zero_segments>();
-  detail::load_zero_kernel<detail::most_zero_segments>();
+  detail::load_on_current_device(detail::zero_kernel_handle<detail::few_zero_segments>(),
+                                 "loading the zero kernel");
+  detail::load_on_current_device(detail::zero_kernel_handle<detail::most_zero_segments>(),
+                                 "loading the zero kernel");
 }
 
 /// Clears all segments, which lie on the current device: one launch for each 120. Can be captured.
