@@ -49,13 +49,19 @@ namespace detail {
 template <class Plan> [[noreturn]] STOWAGE_COLD void refuse_plan(const Plan& here, const Plan& wanted) {
   message text;
   text << "stowage: the plan is another than the arena was made from";
-  for (std::size_t field = 0; field < Plan::field_count; ++field) {
-    const field_layout& mine = here.layout(field);
-    const field_layout& other = wanted.layout(field);
-    if (mine == other) continue;
-    text << ": field '" << Plan::name(field) << "' has " << mine.bytes << " bytes at " << mine.offset
+  // A field that has another size moves all behind it: look for the cause before the consequences.
+  std::size_t differs = Plan::field_count;
+  for (std::size_t field = Plan::field_count; field-- != 0;) {
+    if (here.layout(field).bytes != wanted.layout(field).bytes) differs = field;
+  }
+  for (std::size_t field = 0; differs == Plan::field_count && field < Plan::field_count; ++field) {
+    if (!(here.layout(field) == wanted.layout(field))) differs = field;
+  }
+  if (differs != Plan::field_count) {
+    const field_layout& mine = here.layout(differs);
+    const field_layout& other = wanted.layout(differs);
+    text << ": field '" << Plan::name(differs) << "' has " << mine.bytes << " bytes at " << mine.offset
          << " here, the plan wants " << other.bytes << " bytes at " << other.offset;
-    break;
   }
   text << "; make plan and arena from the same params";
   throw usage_error(text.c_str());

@@ -134,6 +134,9 @@ template <class Trait> consteval std::size_t copy_count_of() {
   if constexpr (requires { Trait::copy_count; }) return Trait::copy_count;
   return 1;
 }
+template <class Trait> consteval bool has_minimum_formula() {
+  return requires { Trait::minimum_formula; };
+}
 template <class Trait> consteval bool fills() {
   return requires { Trait::fill_numerator; };
 }
@@ -223,6 +226,8 @@ template <content Content, class... Traits> struct field_definition {
   /// Instances of the field.
   static constexpr std::size_t copies =
       detail::largest_of(std::size_t{1}, detail::copy_count_of<Traits>()...);
+  static_assert((0 + ... + (detail::has_minimum_formula<Traits>() ? 1 : 0)) <= 1,
+                "stowage: a field has one min_bytes at most; join two with max(a, b)");
   static constexpr bool filled = (false || ... || detail::fills<Traits>());
   static_assert(!filled || (!policy::cleared_by_zero_all && policy::in_row_pass == row_pass::nothing),
                 "stowage: pad_fill needs zero::never, since a zero pass would undo it");

@@ -16,9 +16,13 @@
 #include <stowage/shape.hpp>
 #include <stowage/traits/align.hpp>
 #include <stowage/traits/at_least.hpp>
+#include <stowage/traits/copies.hpp>
+#include <stowage/traits/min_bytes.hpp>
+#include <stowage/traits/pad_fill.hpp>
 #include <stowage/traits/placeholder.hpp>
 #include <stowage/traits/starts_at.hpp>
 #include <stowage/traits/tag.hpp>
+#include <stowage/traits/tail.hpp>
 #include <stowage/traits/when.hpp>
 #include <stowage/traits/zero.hpp>
 #include <stowage/traits/zero_at_construction.hpp>

@@ -100,9 +100,9 @@ constexpr std::string_view last_identifier(std::string_view text) {
   return text.substr(begin, end - begin);
 }
 
-/// A compiler's signature text of the function it is taken in. With its size, since measuring hundreds of characters a
-/// name in constant expressions is what a field list would spend its compile time on. No std::string_view: g++ spells
-/// out typedefs of the return type behind the argument that is looked for.
+/// A compiler's signature text of the function it is taken in. With its size, since measuring hundreds of
+/// characters a name in constant expressions is what a field list would spend its compile time on. No
+/// std::string_view: g++ spells out typedefs of the return type behind the argument that is looked for.
 struct signature {
   const char* text;
   std::size_t size;

@@ -7,11 +7,19 @@
 // case 3: on regions
 // expect: stowage: pad_fill is for tensors
 // case 4: a value that the format does not have
-// expect-gcc: stowage: the fill value is no number of the element type|not a constant expression
+// expect-gcc: the_element_type_has_no_such_number
 // expect-clang: must be initialized by a constant expression
 // expect-nvcc: expression must have a constant value
 // case 5: a fraction in integers
-// expect-gcc: stowage: the fill value is no number of the element type|not a constant expression
+// expect-gcc: the_element_type_has_no_such_number
+// expect-clang: must be initialized by a constant expression
+// expect-nvcc: expression must have a constant value
+// case 8: a third in f32
+// expect-gcc: the_element_type_has_no_such_number
+// expect-clang: must be initialized by a constant expression
+// expect-nvcc: expression must have a constant value
+// case 9: a negative number in unsigned integers
+// expect-gcc: the_element_type_has_no_such_number
 // expect-clang: must be initialized by a constant expression
 // expect-nvcc: expression must have a constant value
 // case 6: an element of the engine's own
@@ -55,6 +63,10 @@ struct fields {
   buffer<fp8_e4m3, shape<M>, policy, pad_fill<17>> field; // 16 and 18 are numbers of the format
 #elif STOWAGE_MUST_NOT_COMPILE == 5
   buffer<std::int32_t, shape<M>, policy, pad_fill<1, 2>> field;
+#elif STOWAGE_MUST_NOT_COMPILE == 8
+  buffer<float, shape<M>, policy, pad_fill<1, 3>> field;
+#elif STOWAGE_MUST_NOT_COMPILE == 9
+  buffer<std::uint64_t, shape<M>, policy, pad_fill<-1>> field;
 #elif STOWAGE_MUST_NOT_COMPILE == 6
   buffer<two_floats, shape<M>, policy, pad_fill<1>> field;
 #elif STOWAGE_MUST_NOT_COMPILE == 7

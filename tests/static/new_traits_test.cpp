@@ -156,4 +156,17 @@ static_assert(hash_of<tail<4>>() != hash_of<tail<8>>());
 static_assert(hash_of<copies<2>, tail<4>>() != hash_of<copies<2>, tail<8>>()); // the stride is the same
 static_assert(hash_of<tail<4>>() != hash_of<min_bytes<64>>());                 // so is the slab
 
+// Fill values at the edges of the small floats (OCP OFP8: e4m3 ends at 448 and has 2^-9 as its smallest
+// number).
+constexpr unsigned bits_of(const stowage::detail::fill_pattern& pattern) {
+  unsigned bits = 0;
+  for (std::size_t byte = pattern.size; byte-- != 0;) bits = bits * 256 + pattern.bytes[byte];
+  return bits;
+}
+static_assert(bits_of(stowage::detail::pattern_of<stowage::fp8_e4m3>(448, 1)) == 0x7e);
+static_assert(bits_of(stowage::detail::pattern_of<stowage::fp8_e4m3>(-1, 512)) == 0x81);
+static_assert(bits_of(stowage::detail::pattern_of<stowage::fp8_e5m2>(57344, 1)) == 0x7b);
+static_assert(bits_of(stowage::detail::pattern_of<stowage::f16>(65504, 1)) == 0x7bff);
+static_assert(bits_of(stowage::detail::pattern_of<bf16>(1, 1)) == 0x3f80);
+
 } // namespace

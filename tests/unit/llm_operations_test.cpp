@@ -584,7 +584,19 @@ TEST_CASE("forward arena: refuses a plan made after a lever was flipped") {
   // A policy that makes a buffer in the middle larger.
   flipped = qwen3_next(1);
   flipped.switches.splitk = llm::parse_splitk("auto", {});
-  CHECK_THROWS_AS(arena.require(stowage::make_plan<forward_buffers>(flipped)), usage_error);
+  // 132 slots of one multiprocessor each become 32 rows * 16 heads * cdiv(2 * 132, 16) = 17, at most 16
+  // splits.
+  const std::string moved = [&] {
+    try {
+      arena.require(stowage::make_plan<forward_buffers>(flipped));
+    } catch (const usage_error& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  }();
+  CHECK(moved.find("field 'splitk_workspace' has 136224 bytes at ") !=
+        std::string::npos);                                                   // 132 * (256 + 2) * 4
+  CHECK(moved.find("the plan wants 8454144 bytes at ") != std::string::npos); // 32 * 16 * 16 * (256 + 2) * 4
 }
 
 } // namespace

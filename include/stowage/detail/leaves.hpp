@@ -64,14 +64,13 @@ consteval bool has_members_around_array(std::index_sequence<First...>, std::inde
 /// How many members follow a C array that stands after `Before` others; too few where another array follows.
 template <class Fields, std::size_t Before, std::size_t After>
 consteval std::size_t count_members_after_array() {
-  if constexpr (Before + After >= most_members) {
-    return After;
-  } else if constexpr (has_members_around_array<Fields>(std::make_index_sequence<Before>{},
-                                                        std::make_index_sequence<After>{})) {
-    return count_members_after_array<Fields, Before, After + 1>();
-  } else {
-    return After;
+  if constexpr (Before + After < most_members) {
+    if constexpr (has_members_around_array<Fields>(std::make_index_sequence<Before>{},
+                                                   std::make_index_sequence<After>{})) {
+      return count_members_after_array<Fields, Before, After + 1>();
+    }
   }
+  return After;
 }
 
 template <class Fields> consteval bool check_arrays() {
