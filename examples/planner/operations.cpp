@@ -10,6 +10,7 @@
 #include <stowage/llm/forward_buffers.hpp>
 #include <stowage/llm/moe_fp8.hpp>
 #include <stowage/llm/rowwise.hpp>
+#include <stowage/report.hpp>
 
 #include <algorithm>
 #include <array>
@@ -377,7 +378,8 @@ void fill_with_numbers(std::span<std::byte> memory, std::size_t seed) {
 lane_sums sums_of_numbers(std::size_t lanes, std::size_t seed) {
   lane_sums sums;
   for (std::size_t lane = 0; lane < period; ++lane) {
-    const auto times = static_cast<double>(lanes / period + (lane < lanes % period ? 1 : 0));
+    const std::size_t count = lanes / period + (lane < lanes % period ? 1 : 0);
+    const auto times = static_cast<double>(count);
     const double number = number_at(lane, seed);
     sums.sum += times * number;
     sums.squares += times * number * number;

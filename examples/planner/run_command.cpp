@@ -169,7 +169,7 @@ bool rows_are(const forward_buffers& buffers, std::size_t count, std::byte value
 
 // The passes.
 
-/// What the handles say where nobody asks them.
+/// For passes that are not looked at through the handles.
 constexpr auto no_check = [] { return std::string{}; };
 
 /// Compares what a pass promised with what the memory says. `check` says what is off as the handles see it.

@@ -155,7 +155,7 @@ std::vector<std::string> lines_of(const checksum_report& report) {
 std::vector<std::string> lines_of(const rowwise_report& report) {
   if (!report.absence.empty()) return with_refusal({"absent: " + report.absence}, report.refusal);
   return with_refusal({std::to_string(report.takes) + " takes of " + std::to_string(report.bytes_per_take) +
-                       " bytes, of " + bytes_text(report.bytes)},
+                       " bytes use up its " + bytes_text(report.bytes)},
                       report.refusal);
 }
 
@@ -191,12 +191,15 @@ std::vector<std::string> lines_of(const batched_prefill_report& report) {
 }
 
 std::string operations_text(const operations_report& report) {
-  text_table table({alignment::left, alignment::left});
-  table.add({"operations"});
+  text_table table({alignment::left, alignment::left, alignment::left});
+  table.add({"operations", "result", ""});
   const auto add = [&table](std::string name, const auto& operation) {
     std::vector<std::string> lines = lines_of(operation);
-    if (!operation.ok()) lines.push_back(result_text(operation.problem));
-    for (std::string& line : lines) table.add({std::exchange(name, ""), std::move(line)});
+    if (!operation.ok()) lines.push_back("problem: " + operation.problem);
+    std::string result = operation.ok() ? "ok" : "failed";
+    for (std::string& line : lines) {
+      table.add({std::exchange(name, ""), std::exchange(result, ""), std::move(line)});
+    }
   };
   add("checksum", report.checksum);
   add("rowwise slab", report.rowwise);

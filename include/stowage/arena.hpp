@@ -28,6 +28,12 @@ template <class Stream> struct arena_options {
 
 namespace detail {
 
+/// What guard zones are filled with: no common fill value, no zero.
+inline constexpr unsigned char guard_pattern = 0xa7;
+
+[[noreturn]] STOWAGE_COLD inline void refuse_guards_without_slab() {
+  throw usage_error("stowage: guard zones are in the slab; a plan with guards needs placement::slab");
+}
 [[noreturn]] STOWAGE_COLD inline void refuse_pass_after_release(std::string_view pass) {
   message text;
   text << "stowage: " << pass << " was called on an arena that is released or moved from";
@@ -122,11 +128,13 @@ public:
     if constexpr (capturing_backend<backend_type>) {
       if (backend_.get().is_capturing(options.stream)) detail::refuse_during_capture("making an arena");
     }
+    if (plan_.guard_bytes() != 0 && placement_ != placement::slab) detail::refuse_guards_without_slab();
     try {
       allocate();
       bind();
       zero_at_construction(options.stream);
       fill_at_construction(options.stream);
+      fill_guards(options.stream);
     } catch (...) {
       static_cast<void>(deallocate());
       throw;
@@ -194,7 +202,7 @@ public:
   void zero_all(stream_type stream = {}) {
     require_memory("zero_all");
     segments<plan_type::most_row_segments> pass;
-    if (placement_ == placement::slab) {
+    if (placement_ == placement::slab && plan_.guard_bytes() == 0) {
       // Slab order puts them first: one range.
       pass.add(slab_, plan_.zeroed_slab_bytes(), 0, true, true, true);
     } else {
@@ -342,15 +350,26 @@ private:
     for (std::size_t field = 0; field < plan_type::field_count; ++field) {
       const detail::fill_pattern& fill = plan_type::table()[field].fill;
       if (fill.size == 0 || addresses_[field] == nullptr) continue;
-      std::array<unsigned char, 4096> chunk;
-      for (std::size_t index = 0; index < chunk.size(); ++index) chunk[index] = fill.bytes[index % fill.size];
-      const std::size_t extent = plan_.layout(field).extent();
-      for (std::size_t done = 0; done < extent; done += chunk.size()) {
-        const std::size_t bytes = extent - done < chunk.size() ? extent - done : chunk.size();
-        backend_.get().copy_from_host(stream, addresses_[field] + done, chunk.data(), bytes);
-      }
-      backend_.get().synchronize(stream); // before the chunk goes
+      fill_memory(stream, addresses_[field], plan_.layout(field).extent(), fill);
     }
+  }
+
+  STOWAGE_COLD void fill_guards(stream_type stream) {
+    if (plan_.guard_bytes() == 0 || slab_ == nullptr) return;
+    plan_.visit_guards([&](std::size_t, std::size_t begin, std::size_t end) {
+      fill_memory(stream, slab_ + begin, end - begin, {.bytes = {detail::guard_pattern}, .size = 1});
+    });
+  }
+
+  STOWAGE_COLD void fill_memory(stream_type stream, std::byte* address, std::size_t bytes,
+                                const detail::fill_pattern& fill) {
+    std::array<unsigned char, 4096> chunk;
+    for (std::size_t index = 0; index < chunk.size(); ++index) chunk[index] = fill.bytes[index % fill.size];
+    for (std::size_t done = 0; done < bytes; done += chunk.size()) {
+      const std::size_t part = bytes - done < chunk.size() ? bytes - done : chunk.size();
+      backend_.get().copy_from_host(stream, address + done, chunk.data(), part);
+    }
+    backend_.get().synchronize(stream); // before the chunk goes
   }
 
   /// Adds whole fields, chosen by their definition, in slab order.
@@ -361,7 +380,7 @@ private:
     for (const std::size_t field : detail::slab_order<Fields, Params>) {
       if (!chosen[field] || addresses_[field] == nullptr) continue;
       const field_layout& layout = plan_.layout(field);
-      pass.add(addresses_[field], layout.extent(), layout.position, true, true, slab_ != nullptr);
+      pass.add(addresses_[field], layout.extent(), layout.position, true, true, may_bridge());
     }
   }
 
@@ -369,9 +388,12 @@ private:
     plan_.visit_row_pass(first, last, with_full, [&](std::size_t field, std::size_t begin, std::size_t end) {
       const field_layout& layout = plan_.layout(field);
       pass.add(addresses_[field] + begin, end - begin, layout.position, begin == 0, end == layout.extent(),
-               slab_ != nullptr);
+               may_bridge());
     });
   }
+
+  /// Segments may run through the padding between fields.
+  [[nodiscard]] bool may_bridge() const { return slab_ != nullptr && plan_.guard_bytes() == 0; }
 
   template <class Pass> void run(stream_type stream, const Pass& pass) {
     if (!pass.view().empty()) backend_.get().zero(stream, pass.view());

@@ -197,6 +197,7 @@ public:
       hash.add(static_cast<std::uint64_t>(table()[field].in_row_pass));
     }
     hash.add(slab_bytes_);
+    hash.add(guard_bytes_);
     return hash.value();
   }
 
@@ -247,6 +248,37 @@ public:
     copy.layouts_[field].overridden = true;
     copy.place();
     return copy;
+  }
+
+  /// The same plan with guard zones: at least `bytes` of the slab before the first field, behind each one and
+  /// between copies, which the arena fills with a pattern and scan_guards() looks at (guards.hpp). Passes
+  /// then clear field by field. For debugging; 0 takes the zones away.
+  [[nodiscard]] constexpr plan with_guards(std::size_t bytes = 256) const {
+    plan copy = *this;
+    copy.guard_bytes_ = bytes;
+    copy.place();
+    return copy;
+  }
+  /// Bytes of a guard zone at least; 0 without.
+  [[nodiscard]] constexpr std::size_t guard_bytes() const { return guard_bytes_; }
+
+  /// Calls visit(field, begin, end) for each guard zone: slab offsets, and the field that it lies behind, or
+  /// field_count for the zone in front of all.
+  template <class Visit> constexpr void visit_guards(const Visit& visit) const {
+    if (guard_bytes_ == 0) return;
+    std::size_t behind = field_count;
+    std::size_t begin = 0;
+    for (const std::size_t field : detail::slab_order<Fields, Params>) {
+      const field_layout& layout = layouts_[field];
+      if (layout.bytes == 0) continue;
+      for (std::size_t copy = 0; copy < layout.copies; ++copy) {
+        const std::size_t start = layout.offset + copy * layout.stride;
+        visit(behind, begin, start);
+        behind = field;
+        begin = start + layout.bytes + layout.tail;
+      }
+    }
+    if (behind != field_count) visit(behind, begin, slab_bytes_);
   }
 
   /// Calls visit(field, begin, end) for the byte ranges that a row pass over the tokens [first, last) clears,
@@ -350,7 +382,7 @@ private:
   STOWAGE_COLD constexpr void place() {
     fault first_fault;
     const detail::evaluator<Params> evaluate{params_, first_fault};
-    std::size_t cursor = 0;
+    std::size_t cursor = guard_bytes_;
     std::size_t position = 0;
     total_bytes_ = 0;
     slab_alignment_ = 1;
@@ -365,10 +397,11 @@ private:
       if (layout.bytes == 0) continue;
       layout.offset = evaluate.round_up(cursor, layout.alignment);
       layout.position = position++;
-      layout.stride = evaluate.round_up(evaluate.add(layout.bytes, layout.tail), layout.alignment);
+      layout.stride = evaluate.round_up(evaluate.add(evaluate.add(layout.bytes, layout.tail), guard_bytes_),
+                                        layout.alignment);
       const std::size_t before_last = evaluate.multiply(layout.copies - 1, layout.stride);
       const std::size_t end = evaluate.add(evaluate.add(layout.offset, before_last), layout.bytes);
-      cursor = evaluate.add(end, layout.tail);
+      cursor = evaluate.add(evaluate.add(end, layout.tail), guard_bytes_);
       total_bytes_ = evaluate.add(total_bytes_, evaluate.multiply(layout.copies, layout.bytes));
       if (layout.alignment > slab_alignment_) slab_alignment_ = layout.alignment;
       if (table()[field].cleared_by_zero_all) zeroed_slab_bytes_ = end;
@@ -490,6 +523,7 @@ private:
   std::size_t slab_bytes_ = 0;
   std::size_t slab_alignment_ = 1;
   std::size_t zeroed_slab_bytes_ = 0;
+  std::size_t guard_bytes_ = 0;
 };
 
 /// Plans a field list for given params: `constexpr auto plan = stowage::make_plan<decode_buffers>(params);`.

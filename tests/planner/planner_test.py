@@ -37,6 +37,26 @@ SMALL_MODEL = {
     "head_dim": 12,
 }
 
+# The buffers on the checksum list: those of row passes, and one more.
+CHECKSUMMED = (
+    "hidden_states",
+    "residual",
+    "norm_output",
+    "qkv_output",
+    "attn_output",
+    "gate_logits",
+    "moe_output",
+    "ssm_qkvz",
+    "ssm_ba",
+    "ssm_deinterleaved",
+    "ssm_gates",
+    "ssm_conv_out_f32",
+    "expert_gate_out",
+    "expert_up_out",
+    "expert_down_out",
+    "splitk_workspace",
+)
+
 SWITCHES = ("METRALE_GGUF_NATIVE_Q2", "METRALE_GGUF_NATIVE_Q2_MMQ", "METRALE_FP8_ROWWISE")
 SPLITK = "METRALE_ATTN_DECODE_SPLITK"
 
@@ -329,6 +349,13 @@ class Runs(PlannerTest):
         for each in report["passes"]:
             self.assertTrue(each["ok"], each)
             self.assertEqual(each["cleared_bytes"], each["promised_bytes"], each)
+        operations = report["operations"]
+        self.assertEqual(
+            list(operations), ["checksum", "rowwise_slab", "decode_metadata", "moe_fp8", "batched_prefill"]
+        )
+        for each in (*operations.values(), *operations["checksum"]["buffers"]):
+            self.assertTrue(each["ok"], each)
+            self.assertNotIn("problem", each)
         return report
 
     def check_against_the_reference(self, config, batch, tokens, *arguments, **launch):
@@ -355,6 +382,43 @@ class Runs(PlannerTest):
         self.assertEqual(report["present_buffers"], sum(each["present"] for each in buffers))
         for each in report["passes"]:
             self.assertEqual("milliseconds" in each, each["pass"] != "construction")
+        self.check_operations(report["operations"], config, batch, bytes_of, launch)
+
+    def check_operations(self, operations, config, batch, bytes_of, launch):
+        def planned(rows):
+            model = reference.load_model(config)
+            inputs = reference.make_inputs(model, max_batch_tokens=rows, max_seq_len=4096, **launch)
+            return {each["name"]: each["bytes"] for each in reference.compute(inputs)}
+
+        sums = {each["name"]: each for each in operations["checksum"]["buffers"]}
+        self.assertEqual(list(sums), [name for name in bytes_of if name in CHECKSUMMED and bytes_of[name]])
+        for name, each in sums.items():
+            self.assertEqual(each["bytes"], bytes_of[name])
+            self.assertGreater(each["sum_of_magnitudes"], 0)
+
+        rowwise, slab = operations["rowwise_slab"], bytes_of["ssm_rowwise_w_bf16"]
+        self.assertEqual(rowwise["absent"] is None, slab > 0)
+        self.assertEqual((rowwise["takes"] * rowwise["bytes_per_take"], rowwise["bytes"]), (slab, slab))
+        self.assertIn("wanted from slab 'ssm_rowwise_w_bf16'", rowwise["refused"])
+
+        metadata = operations["decode_metadata"]  # 32 rows; 4096 / 16 + 1 blocks
+        self.assertEqual((metadata["rows"], metadata["bytes"]), (32, 24 * 32 + 4 * 32 * 257))
+        self.assertEqual(list(metadata["offsets"].values()), [0, 128, 256, 512, 640, 768])
+        self.assertEqual((metadata["scratch_offset"], metadata["scratch_bytes"]), (32768, bytes_of["scratch"]))
+
+        moe = operations["moe_fp8"]
+        self.assertEqual(moe["absent"] is None, bytes_of["moe_fp8_scratch"] > 0)
+        rows = sorted({min(1, batch), batch}) if moe["absent"] is None else []
+        self.assertEqual(
+            moe["carvings"], [{"rows": each, "bytes": planned(each)["moe_fp8_scratch"]} for each in rows]
+        )
+        self.assertIn(f"for {batch + 1 if rows else 1} rows wanted", moe["refused"])
+
+        prefill = operations["batched_prefill"]
+        self.assertEqual((prefill["streams"], prefill["chunk"]), (8, max((batch + 7) // 8, 1)))
+        self.assertLessEqual(prefill["bytes"], bytes_of["scratch"])
+        self.assertGreaterEqual(prefill["largest_chunk"], prefill["chunk"])
+        self.assertIn(f", {bytes_of['scratch']} are there", prefill["refused"])
 
     def test_a_small_model(self):
         config = self.config(SMALL_MODEL)
@@ -402,6 +466,86 @@ class Runs(PlannerTest):
             with self.subTest(batch=batch):
                 self.check_against_the_reference(config, batch, {1, 17, batch}, *arguments, **launch)
 
+    def test_operations_of_qwen3_next(self):
+        operations = self.run_json(
+            QWEN3_NEXT, "--lever", "rowwise", "--max-batch-tokens", 17, "--tokens", 1, "--max-batch-size", 48
+        )["operations"]
+        sums = operations["checksum"]["buffers"]
+        self.assertEqual([each["name"] for each in sums], list(CHECKSUMMED))
+        # 17408 lanes of (lane + number of the buffer) % 251 - 100
+        self.assertEqual(
+            sums[1],
+            {
+                "name": "residual",
+                "bytes": 69632,
+                "sum": sum((lane + 1) % 251 - 100 for lane in range(17408)),
+                "sum_of_squares": sum(((lane + 1) % 251 - 100) ** 2 for lane in range(17408)),
+                "sum_of_magnitudes": sum(abs((lane + 1) % 251 - 100) for lane in range(17408)),
+                "ok": True,
+            },
+        )
+        self.assertEqual(
+            operations["rowwise_slab"],
+            {
+                "absent": None,
+                "takes": 36,
+                "bytes_per_take": 67108864,  # (12288 + 4096) * 2048 * 2
+                "bytes": 2415919104,
+                "refused": "67108864 bytes (aligned to 2) wanted from slab 'ssm_rowwise_w_bf16' "
+                "at 2415919104, its size is 2415919104",
+                "ok": True,
+            },
+        )
+        self.assertEqual(
+            operations["decode_metadata"],
+            {
+                "rows": 48,
+                "offsets": {
+                    "positions": 0,
+                    "seq_slot": 192,
+                    "slots": 384,
+                    "seq_lens": 768,
+                    "unused": 960,
+                    "block_table": 1152,
+                },
+                "bytes": 50496,  # 24 * 48 + 4 * 48 * 257
+                "scratch_offset": 32768,
+                "scratch_bytes": 201088,  # 32768 + 24 * 160 + 160 * 257 * 4, for verify steps
+                "ok": True,
+            },
+        )
+        self.assertEqual(
+            operations["moe_fp8"],
+            {
+                "absent": None,
+                # 17 rows: 170 pairs; 170 * 512 bytes, 170 * 4 scales, (2 + 513) * 32 items, 1 count
+                "carvings": [{"rows": 1, "bytes": 136964}, {"rows": 17, "bytes": 221700}],
+                "refused": "MoE FP8 scratch for 18 rows wanted, the arena is planned for 17 (max_batch_tokens)",
+                "ok": True,
+            },
+        )
+        prefill = operations["batched_prefill"]
+        # 3 tokens each: 24 * 10 * 8 + 8 * 4096 + 96 + 192 + 128 + 40 + 32 + 64
+        self.assertEqual((prefill["streams"], prefill["chunk"], prefill["bytes"]), (8, 3, 35240))
+
+    def test_operations_that_there_are_none_of(self):
+        small = self.config(SMALL_MODEL)
+        operations = self.run_json(small, "--max-batch-tokens", 5)["operations"]
+        self.assertEqual(operations["rowwise_slab"]["absent"], "needs lever_rowwise")
+        self.assertEqual(
+            operations["rowwise_slab"]["refused"],
+            "2 bytes wanted from slab 'ssm_rowwise_w_bf16', which is absent",
+        )
+        self.assertEqual(operations["moe_fp8"]["absent"], "needs num_experts > 0")
+        self.assertEqual(
+            operations["moe_fp8"]["refused"],
+            "MoE FP8 scratch for 1 rows wanted, but the model has no experts (num_experts = 0)",
+        )
+        operations = self.run_json(small, "--max-batch-tokens", 5, "--lever", "rowwise")["operations"]
+        self.assertEqual(
+            operations["rowwise_slab"]["absent"], "the model has no linear-attention layers"
+        )
+
     def test_real_models(self):
         for config in CONFIGS:
             if config.name.startswith(("qwen3-next", "deepseek", "nemotron")):
@@ -424,7 +568,7 @@ class Runs(PlannerTest):
 
     def test_table(self):
         table = self.good("run", self.config(SMALL_MODEL), "--max-batch-tokens", 100)
-        self.assertTrue(table.endswith("\nall passes verified\n"), table)
+        self.assertTrue(table.endswith("\nall passes and operations verified\n"), table)
         for line in (
             "construction  ",
             "zero everything  ",
@@ -438,6 +582,22 @@ class Runs(PlannerTest):
         ):
             self.assertRegex(table, f"(?m)^{line.translate({ord(c): chr(92) + c for c in '[)'})}.* ok$")
         self.assertIn("max_batch_tokens M = 100", table)
+        for name in CHECKSUMMED:
+            self.assertRegex(table, rf"(?m)^{name} +[0-9]+( +-?[0-9]+){{3}}  ok$")
+        for line in (
+            "checksum         ok      checksum of 16 buffers ok",
+            "rowwise slab     ok      absent: needs lever_rowwise",
+            "decode metadata  ok      32 rows, 263040 bytes at 32768 of scratch, which has ",
+            "MoE FP8 scratch  ok      absent: needs num_experts > 0",
+            "batched prefill  ok      8 x 13 tokens take 34280 bytes of scratch; 8 x ",
+        ):
+            self.assertIn("\n" + line, table)
+        with_slab = self.good("run", QWEN3_NEXT, "--max-batch-tokens", 1, "--tokens", 1, "--lever", "rowwise")
+        for line in (
+            "rowwise slab     ok      36 takes of 67108864 bytes use up its 2415919104 bytes (2.2 GiB)\n",
+            "MoE FP8 scratch  ok      136964 bytes for 1 row\n",
+        ):
+            self.assertIn("\n" + line, with_slab)
 
 
 class Output(PlannerTest):

@@ -258,6 +258,14 @@ TEST_CASE("sizes for people") {
   CHECK(planner::human_bytes(18446744073709551615u) == "16.0 EiB");
 }
 
+TEST_CASE("numbers as they are") {
+  CHECK(planner::exact_text(0) == "0");
+  CHECK(planner::exact_text(-4064) == "-4064");
+  CHECK(planner::exact_text(591396858391) == "591396858391");
+  CHECK(planner::exact_text(1e16) == "10000000000000000");
+  CHECK(planner::exact_text(0.1) == "0.10000000000000001");
+}
+
 TEST_CASE("tables") {
   planner::text_table table({planner::alignment::left, planner::alignment::right, planner::alignment::left});
   table.add({"a", "bytes", "what"});
