@@ -55,6 +55,10 @@ step() {
   took=$(awk -v a="$start" -v b="$(date +%s.%N)" 'BEGIN { printf "%.1f s", b - a }')
   last=$(grep -a -E 'test cases:|ERROR SUMMARY|RACECHECK SUMMARY|^(right|wrong)$' "$log" | tail -n 2 | tr -s ' ' |
     paste -sd ';' | cut -c1-150)
+  if grep -q 'Device not supported' "$log"; then
+    note skipped "$name" "$took  compute-sanitizer: Device not supported"
+    return
+  fi
   case $status in
     0) note passed "$name" "$took  $last" ;;
     77) note skipped "$name" "$took  $(tail -n 1 "$log")" ;;

@@ -231,7 +231,7 @@ public:
   /// Clears every field that carries tag<Tag>, whole, whatever its policy.
   template <class Tag> void zero_tagged(stream_type stream = {}) {
     require_memory("zero_tagged");
-    segments<plan_type::field_count> pass;
+    segments<plan_type::field_instances> pass;
     add_fields(pass, tagged_fields<Tag>{});
     run(stream, pass);
   }
@@ -339,7 +339,7 @@ private:
   }
 
   STOWAGE_COLD void zero_at_construction(stream_type stream) {
-    segments<plan_type::field_count> pass;
+    segments<plan_type::field_instances> pass;
     add_fields(pass, fields_zeroed_at_construction{});
     run(stream, pass);
     if (!pass.view().empty()) backend_.get().synchronize(stream);
@@ -357,7 +357,7 @@ private:
   STOWAGE_COLD void fill_guards(stream_type stream) {
     if (plan_.guard_bytes() == 0 || slab_ == nullptr) return;
     plan_.visit_guards([&](std::size_t, std::size_t begin, std::size_t end) {
-      fill_memory(stream, slab_ + begin, end - begin, {.bytes = {detail::guard_pattern}, .size = 1});
+      fill_memory(stream, slab_ + begin, end - begin, detail::fill_pattern{{detail::guard_pattern}, 1});
     });
   }
 
@@ -380,7 +380,14 @@ private:
     for (const std::size_t field : detail::slab_order<Fields, Params>) {
       if (!chosen[field] || addresses_[field] == nullptr) continue;
       const field_layout& layout = plan_.layout(field);
-      pass.add(addresses_[field], layout.extent(), layout.position, true, true, may_bridge());
+      if (may_bridge()) { // copies and the padding between them at once
+        pass.add(addresses_[field], layout.extent(), layout.position, true, true, true);
+        continue;
+      }
+      for (std::size_t copy = 0; copy < layout.copies; ++copy) {
+        pass.add(addresses_[field] + copy * layout.stride, layout.bytes, layout.position, false, false,
+                 false);
+      }
     }
   }
 

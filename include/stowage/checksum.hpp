@@ -77,7 +77,7 @@ void checksum(arena<Fields, Params, Backend>& arena,
   for (std::size_t field = 0; field < listed.size(); ++field) {
     const std::byte* const address = arena.address(field);
     if (!listed[field] || address == nullptr) continue;
-    field_checksum result{.name = arena.plan().name(field), .bytes = arena.plan().bytes(field)};
+    field_checksum result{arena.plan().name(field), arena.plan().bytes(field)};
     try {
       for (std::size_t done = 0; done < result.bytes; done += chunk) {
         const std::size_t bytes = result.bytes - done < chunk ? result.bytes - done : chunk;
@@ -86,7 +86,8 @@ void checksum(arena<Fields, Params, Backend>& arena,
         detail::add_lanes(result, staging.first(bytes));
       }
     } catch (const std::exception&) {
-      result = {.name = result.name, .bytes = result.bytes, .copied = false};
+      result = field_checksum{result.name, result.bytes};
+      result.copied = false;
     }
     sink(static_cast<const field_checksum&>(result));
   }

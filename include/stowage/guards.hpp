@@ -63,7 +63,9 @@ std::size_t scan_guards(arena<Fields, Params, Backend>& arena,
   };
   arena.plan().visit_guards([&](std::size_t in_front, std::size_t begin, std::size_t end) {
     report(in_front);
-    damage = {.field_in_front = name(in_front), .field_behind = {}, .zone_bytes = end - begin};
+    damage = guard_damage{};
+    damage.field_in_front = name(in_front);
+    damage.zone_bytes = end - begin;
     for (std::size_t done = 0; begin + done < end; done += chunk.size()) {
       const std::size_t bytes = end - begin - done < chunk.size() ? end - begin - done : chunk.size();
       backend.copy_to_host(stream, chunk.data(), arena.slab() + begin + done, bytes);

@@ -197,7 +197,7 @@ public:
       hash.add(static_cast<std::uint64_t>(table()[field].in_row_pass));
     }
     hash.add(slab_bytes_);
-    hash.add(guard_bytes_);
+    if (guard_bytes_ != 0) hash.add(guard_bytes_);
     return hash.value();
   }
 
@@ -307,6 +307,8 @@ public:
     fault first_fault;
     place_field(field, bound, detail::evaluator<Params>{params_, first_fault}, out);
   }
+  /// Fields, with all their copies.
+  static constexpr std::size_t field_instances = decltype(detail::traits_of_list(field_types{}))::instances;
   /// Most nodes of one field.
   static constexpr std::size_t most_nodes = decltype(detail::traits_of_list(field_types{}))::most_nodes;
 

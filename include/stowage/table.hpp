@@ -81,6 +81,8 @@ template <class... Types> struct list_traits {
   /// Most nodes of one field, and tensors in all fields that a row pass clears by rows, and in one of them.
   static constexpr std::size_t most_nodes =
       largest_of(std::size_t{Types::definition::content_type::nodes}...);
+  /// Fields, with all their copies.
+  static constexpr std::size_t instances = (std::size_t{0} + ... + Types::definition::copies);
   template <class Type>
   static constexpr std::size_t ranges_of = Type::definition::policy::in_row_pass == row_pass::reached_rows
                                                ? Type::definition::content_type::row_ranges

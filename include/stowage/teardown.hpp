@@ -78,7 +78,7 @@ private:
           return {};
         }
       } catch (...) {
-        return failure{.operation = "teardown", .subject = {}, .reason = "the action threw"};
+        return failure{"teardown", {}, 0, "the action threw", 0};
       }
     }
     Action action;

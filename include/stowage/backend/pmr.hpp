@@ -23,8 +23,7 @@ public:
       resource_->deallocate(address, bytes, alignment);
       return {};
     } catch (...) {
-      return failure{
-          .operation = "deallocate", .subject = {}, .reason = "the memory resource threw", .bytes = bytes};
+      return failure{"deallocate", {}, 0, "the memory resource threw", bytes};
     }
   }
 

@@ -74,11 +74,7 @@ public:
     if (code == cudaSuccess) code = free_to(address);
     if (code == cudaSuccess || code == cudaErrorCudartUnloading) return {};
     static_cast<void>(cudaGetLastError());
-    return failure{.operation = name_of_free(),
-                   .subject = {},
-                   .code = static_cast<int>(code),
-                   .reason = cudaGetErrorName(code),
-                   .bytes = bytes};
+    return failure{name_of_free(), {}, static_cast<int>(code), cudaGetErrorName(code), bytes};
   }
 
   /// One memset for one segment, one launch of the zero kernel for several.

@@ -124,8 +124,7 @@ void checksum(arena<Fields, Params, Backend>& arena, stream on, checksum_workspa
                   "cudaMemcpyAsync", "fetching partial checksums");
     detail::check(cudaStreamSynchronize(on.get()), "cudaStreamSynchronize", "waiting for checksums");
     for (unsigned int buffer = 0; buffer < buffers; ++buffer) {
-      field_checksum result{.name = arena.plan().name(fields[buffer]),
-                            .bytes = arena.plan().bytes(fields[buffer])};
+      field_checksum result{arena.plan().name(fields[buffer]), arena.plan().bytes(fields[buffer])};
       for (unsigned int block = 0; block < detail::checksum_blocks; ++block) {
         const detail::checksum_partial& partial =
             (*workspace.host_)[buffer * detail::checksum_blocks + block];

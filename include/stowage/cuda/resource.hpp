@@ -89,8 +89,7 @@ public:
       detail::deallocate_to(*resource_, ::cuda::stream_ref(stream_.get()), address, bytes, alignment);
       return {};
     } catch (...) {
-      return failure{
-          .operation = "deallocate", .subject = {}, .reason = "the memory resource threw", .bytes = bytes};
+      return failure{"deallocate", {}, 0, "the memory resource threw", bytes};
     }
   }
 
