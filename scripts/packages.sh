@@ -6,7 +6,7 @@
 planner_packages=(g++ cmake ninja-build libboost1.81-dev nlohmann-json3-dev libcli11-dev)
 
 # What the tests with g++ take.
-gcc_packages=("${planner_packages[@]}" python3 doctest-dev libbenchmark-dev)
+gcc_packages=("${planner_packages[@]}" python3 python3-numpy doctest-dev libbenchmark-dev libdlpack-dev)
 
 # What all tests take.
 # shellcheck disable=SC2034
@@ -15,6 +15,11 @@ test_packages=("${gcc_packages[@]}" clang-16 clang-19 libclang-rt-19-dev clang-f
 # compiles CODE: whether g++ takes it.
 compiles() {
   g++ -x c++ -std=c++20 -fsyntax-only - <<<"$1" 2>/dev/null
+}
+
+# has_numpy: whether one of the Pythons that the tests look at has numpy.
+has_numpy() {
+  python3 -c 'import numpy' 2>/dev/null || /usr/bin/python3 -c 'import numpy' 2>/dev/null
 }
 
 # has_package PACKAGE: whether what a package brings is there, wherever it came from.
@@ -28,6 +33,8 @@ has_package() {
     libcli11-dev) compiles '#include <CLI/Version.hpp>' ;;
     doctest-dev) compiles '#include <doctest/doctest.h>' ;;
     libbenchmark-dev) compiles '#include <benchmark/benchmark.h>' ;;
+    libdlpack-dev) compiles '#include <dlpack/dlpack.h>' ;;
+    python3-numpy) has_numpy ;;
     libclang-rt-19-dev)
       clang++-19 -x c++ -fsanitize=address,undefined -o /dev/null - <<<'int main() {}' 2>/dev/null ;;
     *) command -v "$1" ;;

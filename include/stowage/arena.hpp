@@ -258,7 +258,7 @@ public:
   /// Gives all memory back. Never throws; goes on after a failure and returns the first one, with the field's
   /// name
   /// ("slab" for the one allocation). A second call does nothing and reports success.
-  STOWAGE_COLD status release() noexcept {
+  STOWAGE_NOINLINE status release() noexcept {
     if (released_) return {};
     released_ = true;
     generation_ = detail::next_generation();
@@ -285,7 +285,7 @@ private:
     if (released_) detail::refuse_pass_after_release(pass);
   }
 
-  STOWAGE_COLD void allocate() {
+  STOWAGE_NOINLINE void allocate() {
     if (placement_ == placement::slab) {
       if (plan_.slab_bytes() == 0) return;
       slab_ = static_cast<std::byte*>(backend_.get().allocate(plan_.slab_bytes(), plan_.slab_alignment()));
@@ -302,7 +302,7 @@ private:
     }
   }
 
-  STOWAGE_COLD status deallocate() noexcept {
+  STOWAGE_NOINLINE status deallocate() noexcept {
     status first_failure;
     if (slab_ != nullptr) {
       first_failure.merge(backend_.get().deallocate(slab_, plan_.slab_bytes(), plan_.slab_alignment()),
@@ -321,13 +321,13 @@ private:
     return first_failure;
   }
 
-  STOWAGE_COLD void bind() noexcept {
+  STOWAGE_NOINLINE void bind() noexcept {
     detail::visit_leaves(fields_, 0,
                          [this](std::size_t field, std::byte* handle) { bind_field(field, handle); });
   }
 
   /// Points a handle at its field, or at nothing where the field has no address.
-  STOWAGE_COLD void bind_field(std::size_t field, std::byte* handle) noexcept {
+  STOWAGE_NOINLINE void bind_field(std::size_t field, std::byte* handle) noexcept {
     std::array<detail::placed_node, plan_type::most_nodes> placed;
     plan_.place_field(field, addresses_[field] != nullptr, placed.data());
     const auto& entry = plan_type::table()[field];
@@ -338,7 +338,7 @@ private:
     }
   }
 
-  STOWAGE_COLD void zero_at_construction(stream_type stream) {
+  STOWAGE_NOINLINE void zero_at_construction(stream_type stream) {
     segments<plan_type::field_instances> pass;
     add_fields(pass, fields_zeroed_at_construction{});
     run(stream, pass);
@@ -346,7 +346,7 @@ private:
   }
 
   /// Sets the fields that carry pad_fill.
-  STOWAGE_COLD void fill_at_construction(stream_type stream) {
+  STOWAGE_NOINLINE void fill_at_construction(stream_type stream) {
     for (std::size_t field = 0; field < plan_type::field_count; ++field) {
       const detail::fill_pattern& fill = plan_type::table()[field].fill;
       if (fill.size == 0 || addresses_[field] == nullptr) continue;
@@ -354,15 +354,15 @@ private:
     }
   }
 
-  STOWAGE_COLD void fill_guards(stream_type stream) {
+  STOWAGE_NOINLINE void fill_guards(stream_type stream) {
     if (plan_.guard_bytes() == 0 || slab_ == nullptr) return;
     plan_.visit_guards([&](std::size_t, std::size_t begin, std::size_t end) {
       fill_memory(stream, slab_ + begin, end - begin, detail::fill_pattern{{detail::guard_pattern}, 1});
     });
   }
 
-  STOWAGE_COLD void fill_memory(stream_type stream, std::byte* address, std::size_t bytes,
-                                const detail::fill_pattern& fill) {
+  STOWAGE_NOINLINE void fill_memory(stream_type stream, std::byte* address, std::size_t bytes,
+                                    const detail::fill_pattern& fill) {
     std::array<unsigned char, 4096> chunk;
     for (std::size_t index = 0; index < chunk.size(); ++index) chunk[index] = fill.bytes[index % fill.size];
     for (std::size_t done = 0; done < bytes; done += chunk.size()) {

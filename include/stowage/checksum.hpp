@@ -102,7 +102,8 @@ void checksum(arena<Fields, Params, Backend>& arena,
 }
 
 /// The log line of a checksum: tag, name, bytes and sums.
-[[nodiscard]] STOWAGE_COLD inline std::string format(std::string_view tag, const field_checksum& checksum) {
+[[nodiscard]] STOWAGE_NOINLINE inline std::string format(std::string_view tag,
+                                                         const field_checksum& checksum) {
   std::string line = "[" + std::string(tag) + "] " + std::string(checksum.name) + ": ";
   line += std::to_string(checksum.bytes) + " bytes";
   if (!checksum.copied) return line + ", skipped: the copy to the host failed";

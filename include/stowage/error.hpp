@@ -102,7 +102,7 @@ public:
   }
 
   /// A line for a log: what failed, for which field, how large, why.
-  [[nodiscard]] STOWAGE_COLD std::string message() const {
+  [[nodiscard]] STOWAGE_NOINLINE std::string message() const {
     if (ok()) return "ok";
     detail::message text;
     if (!failure_.label.empty()) text << failure_.label << ": ";

@@ -83,7 +83,7 @@ std::size_t scan_guards(arena<Fields, Params, Backend>& arena,
 }
 
 /// A line for a log: "guard zone behind 'keys' (before 'values'): bytes 0 to 63 of 256 overwritten".
-[[nodiscard]] STOWAGE_COLD inline std::string format(const guard_damage& damage) {
+[[nodiscard]] STOWAGE_NOINLINE inline std::string format(const guard_damage& damage) {
   detail::message text;
   text << "guard zone ";
   if (damage.field_in_front.empty()) {

@@ -101,7 +101,7 @@ public:
   /// Rows: the leading extent; 0 where the field is absent.
   [[nodiscard]] STOWAGE_HOST_DEVICE constexpr std::size_t row_count() const {
     if constexpr (Rank == 0) {
-      return *this ? 1 : 0;
+      return this->inner_.values[0]; // 1 where the one element is there
     } else {
       return extent(0);
     }
@@ -203,8 +203,8 @@ template <class... Handles> constexpr std::size_t bytes_of_handles = (std::size_
 /// Points the handle at `handle`, and all that are in it, at their evaluated nodes in the memory of the
 /// field.
 template <class Params>
-STOWAGE_COLD void bind_handles(const content_node<Params>* nodes, const placed_node* placed,
-                               std::byte* handle, std::byte* field) {
+STOWAGE_NOINLINE void bind_handles(const content_node<Params>* nodes, const placed_node* placed,
+                                   std::byte* handle, std::byte* field) {
   for (std::uint32_t index = 0; index < nodes->length; ++index) {
     const placed_node& node = placed[index];
     auto* header = reinterpret_cast<handle_header*>(handle + nodes[index].handle_offset);
@@ -213,6 +213,8 @@ STOWAGE_COLD void bind_handles(const content_node<Params>* nodes, const placed_n
     header->name = node.name;
     auto* extents = reinterpret_cast<std::size_t*>(header + 1);
     for (std::uint32_t axis = 0; axis < nodes[index].rank; ++axis) extents[axis] = node.extents[axis];
+    if (nodes[index].kind == content_kind::tensor && nodes[index].rank == 0)
+      extents[0] = node.present ? 1 : 0;
   }
 }
 

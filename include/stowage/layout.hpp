@@ -23,6 +23,50 @@ struct placed_node {
   std::string_view name;
 };
 
+/// The usual leading extents without their program: rows(T) is max(min(T, capacity), floor) rounded up to a
+/// multiple. Covers M, ceil16(M) and ceil16(max(M, 3)); a pass of many buffers is several times faster for
+/// it.
+struct simple_rows {
+  std::size_t capacity = 0;
+  std::size_t floor = 0;
+  /// 0 where the extent is of another form.
+  std::size_t multiple = 0;
+
+  [[nodiscard]] constexpr std::size_t owned_by(std::size_t count) const {
+    return count < capacity ? count : capacity;
+  }
+  [[nodiscard]] constexpr std::size_t reached_by(std::size_t count) const {
+    const std::size_t owned = owned_by(count);
+    const std::size_t rows = owned < floor ? floor : owned;
+    return multiple == 1 ? rows : stowage::detail::round_up(rows, multiple);
+  }
+};
+
+/// The node that a named formula stands for.
+template <class Params> constexpr const instruction<Params>* resolved(const instruction<Params>* at) {
+  while (at->code == opcode::call) at = at->target;
+  return at;
+}
+
+/// The form of a leading extent, if it is a simple one.
+template <class Params>
+constexpr simple_rows simple_form(const instruction<Params>* leading, const evaluator<Params>& evaluate) {
+  simple_rows form;
+  form.multiple = 1;
+  const instruction<Params>* at = resolved(leading);
+  if (at->code == opcode::round_up) {
+    form.multiple = at->value;
+    at = resolved(at + 1);
+  }
+  if (at->code == opcode::maximum && (at + 1)->code == opcode::input && (at + 2)->code == opcode::constant) {
+    form.floor = (at + 2)->value;
+    ++at;
+  }
+  if (at->code != opcode::input || !at->uses_tokens) return {};
+  form.capacity = evaluate.value(at);
+  return form;
+}
+
 /// A tensor whose leading extent counts tokens, as a row pass needs it.
 template <class Params> struct row_range {
   /// Number of the field, and bytes from its start to the first row.
@@ -35,6 +79,7 @@ template <class Params> struct row_range {
   const instruction<Params>* leading = nullptr;
   /// The floor of a part: bytes from `base` that every pass clears.
   std::size_t minimum = 0;
+  simple_rows simple{};
 };
 
 template <class Params>
@@ -64,9 +109,9 @@ constexpr std::size_t floor_of_node(const content_node<Params>& node, const eval
 /// Evaluates the content at `node`, moves `node` and `out` behind it, and returns its bytes. Nodes that take
 /// no memory keep `bytes` 0. `armed` takes the first node for present whatever its conditions say.
 template <class Params>
-STOWAGE_COLD constexpr std::size_t place_content(const content_node<Params>*& node, placed_node*& out,
-                                                 std::size_t offset, const evaluator<Params>& evaluate,
-                                                 bool armed = false) {
+STOWAGE_NOINLINE constexpr std::size_t place_content(const content_node<Params>*& node, placed_node*& out,
+                                                     std::size_t offset, const evaluator<Params>& evaluate,
+                                                     bool armed = false) {
   const content_node<Params>& self = *node;
   placed_node& placed = *out;
   placed = {};
@@ -140,15 +185,15 @@ constexpr std::size_t elements_of_row(const content_node<Params>& node, const pl
 /// Adds the row ranges of a placed field whose contents are all token-major. Records a fault where rows are
 /// not whole blocks.
 template <class Params, class Add>
-STOWAGE_COLD constexpr void collect_row_ranges(const content_node<Params>* nodes, const placed_node* placed,
-                                               std::size_t field, const evaluator<Params>& evaluate,
-                                               const Add& add) {
+STOWAGE_NOINLINE constexpr void collect_row_ranges(const content_node<Params>* nodes,
+                                                   const placed_node* placed, std::size_t field,
+                                                   const evaluator<Params>& evaluate, const Add& add) {
   for (std::uint32_t index = 0; index < nodes->length; ++index) {
     const content_node<Params>& node = nodes[index];
     const placed_node& part = placed[index];
     if (part.bytes == 0) continue;
     if (!part.present) { // the placeholder of a part
-      add(row_range<Params>{field, part.offset, 0, 0, nullptr, part.bytes});
+      add(row_range<Params>{field, part.offset, 0, 0, nullptr, part.bytes, {}});
       continue;
     }
     if (node.kind != content_kind::tensor) continue;
@@ -157,13 +202,13 @@ STOWAGE_COLD constexpr void collect_row_ranges(const content_node<Params>* nodes
       evaluate.fail({fault_kind::partial_block, '%', elements, node.elements_per_block, {}, {}});
     }
     add(row_range<Params>{field, part.offset, bytes_of_elements(node, elements, evaluate), part.extents[0],
-                          node.extents, floor_of_node(node, evaluate)});
+                          node.extents, floor_of_node(node, evaluate), simple_form(node.extents, evaluate)});
   }
 }
 
 /// Writes what a content holds: `bf16`, or `regions` and `alternatives`.
 template <class Params>
-STOWAGE_COLD constexpr void write_element(text_writer& writer, const content_node<Params>& node) {
+STOWAGE_NOINLINE constexpr void write_element(text_writer& writer, const content_node<Params>& node) {
   switch (node.kind) {
     case content_kind::tensor: writer << node.element; return;
     case content_kind::regions: writer << "regions"; return;
@@ -174,7 +219,7 @@ STOWAGE_COLD constexpr void write_element(text_writer& writer, const content_nod
 /// Writes the extents of a content and moves `node` behind it: `[ceil16(M), 2*hidden]`; for regions
 /// `{keys bf16 [M, width], values bf16 [M, width]}`; for alternatives `(bf16 [M, width] | f32 [M])`.
 template <class Params>
-STOWAGE_COLD constexpr void write_shape(text_writer& writer, const content_node<Params>*& node) {
+STOWAGE_NOINLINE constexpr void write_shape(text_writer& writer, const content_node<Params>*& node) {
   const content_node<Params>& self = *node++;
   if (self.kind == content_kind::tensor) {
     writer << '[';
@@ -199,7 +244,7 @@ STOWAGE_COLD constexpr void write_shape(text_writer& writer, const content_node<
 
 /// Writes the conditions of a content, joined by &&; nothing where it is always there.
 template <class Params>
-STOWAGE_COLD constexpr void write_conditions(text_writer& writer, const content_node<Params>& node) {
+STOWAGE_NOINLINE constexpr void write_conditions(text_writer& writer, const content_node<Params>& node) {
   const instruction<Params>* at = node.presence;
   for (std::uint32_t condition = 0; condition < node.conditions; ++condition) {
     if (condition != 0) writer << " && ";

@@ -303,7 +303,7 @@ public:
 
   /// Evaluates one field into `out`, node by node, with the state of this plan; nodes without memory where
   /// `bound` is false.
-  STOWAGE_COLD constexpr void place_field(std::size_t field, bool bound, detail::placed_node* out) const {
+  STOWAGE_NOINLINE constexpr void place_field(std::size_t field, bool bound, detail::placed_node* out) const {
     fault first_fault;
     place_field(field, bound, detail::evaluator<Params>{params_, first_fault}, out);
   }
@@ -326,9 +326,11 @@ private:
     std::size_t last = 0;
     /// Bytes that every pass clears at least.
     std::size_t minimum = 0;
+    /// All ranges begin at byte 0.
+    bool one_prefix = true;
   };
 
-  STOWAGE_COLD constexpr void evaluate(std::size_t field, bool armed) {
+  STOWAGE_NOINLINE constexpr void evaluate(std::size_t field, bool armed) {
     fault first_fault;
     const detail::evaluator<Params> evaluate{params_, first_fault};
     const detail::content_node<Params>* node = table()[field].nodes;
@@ -347,7 +349,7 @@ private:
     if (first_fault.kind != fault_kind::none) fail(field, first_fault);
   }
 
-  STOWAGE_COLD constexpr void fail(std::size_t field, const fault& what) const {
+  STOWAGE_NOINLINE constexpr void fail(std::size_t field, const fault& what) const {
     if (__builtin_is_constant_evaluated()) {
       detail::fail_in_constant_expression<Fields>(field);
       return;
@@ -360,7 +362,7 @@ private:
     detail::throw_size_error(what, name(field), formula.view());
   }
 
-  STOWAGE_COLD constexpr void override_bytes(std::size_t field, std::size_t bytes) {
+  STOWAGE_NOINLINE constexpr void override_bytes(std::size_t field, std::size_t bytes) {
     fault first_fault;
     const detail::evaluator<Params> evaluate{params_, first_fault};
     const detail::content_node<Params>* node = table()[field].nodes;
@@ -381,7 +383,7 @@ private:
     place();
   }
 
-  STOWAGE_COLD constexpr void place() {
+  STOWAGE_NOINLINE constexpr void place() {
     fault first_fault;
     const detail::evaluator<Params> evaluate{params_, first_fault};
     std::size_t cursor = guard_bytes_;
@@ -445,18 +447,29 @@ private:
     nodes_type placed{};
     place_field(field, true, evaluate, placed.data());
     row_field& entry = row_fields_[row_field_count_++];
-    entry = {field, range_count_, range_count_, 0};
+    entry = {field, range_count_, range_count_, 0, true};
     if (layouts_[field].state == field_state::present) {
       detail::collect_row_ranges(
           table()[field].nodes, placed.data(), field, evaluate,
           [this](const detail::row_range<Params>& range) { ranges_[range_count_++] = range; });
     }
     entry.last = range_count_;
+    for (std::size_t index = entry.first; index < entry.last; ++index) {
+      if (ranges_[index].base != 0) entry.one_prefix = false;
+    }
     if (entry.last != entry.first) entry.minimum = detail::floor_of_node(*table()[field].nodes, evaluate);
+  }
+
+  static constexpr std::size_t larger(std::size_t one, std::size_t other) {
+    return one < other ? other : one;
   }
 
   static constexpr std::size_t rows_of(const detail::row_range<Params>& range,
                                        const detail::evaluator<Params>& evaluate) {
+    if (range.simple.multiple != 0) {
+      return evaluate.live ? range.simple.owned_by(evaluate.token_limit)
+                           : range.simple.reached_by(evaluate.token_limit);
+    }
     return range.leading == nullptr ? 0 : evaluate.value(range.leading);
   }
 
@@ -482,14 +495,19 @@ private:
       if (first == 0) visit_copies(entry.field, 0, layout.bytes, visit);
       return;
     }
-    if (entry.last - entry.first == 1 && ranges_[entry.first].base == 0) { // one tensor: one range
-      const detail::row_range<Params>& range = ranges_[entry.first];
-      const std::size_t rows = rows_of(range, reach);
-      std::size_t end = rows * range.row_bytes;
-      if (end < range.minimum) end = range.minimum;
-      if (end < entry.minimum) end = entry.minimum;
-      if (end > layout.bytes || rows == range.rows) end = layout.bytes; // all rows: what lies behind them too
-      const std::size_t begin = first == 0 ? 0 : rows_of(range, live) * range.row_bytes;
+    if (entry.one_prefix) { // a tensor, or alternatives of tensors: everything begins at byte 0
+      std::size_t begin = 0;
+      std::size_t end = entry.minimum;
+      bool every_row = true;
+      for (std::size_t index = entry.first; index < entry.last; ++index) {
+        const detail::row_range<Params>& range = ranges_[index];
+        const std::size_t rows = rows_of(range, reach);
+        every_row = every_row && rows == range.rows;
+        end = larger(end, larger(rows * range.row_bytes, range.minimum));
+        if (first != 0) begin = larger(begin, rows_of(range, live) * range.row_bytes);
+      }
+      // With every row goes what lies behind them too.
+      if (every_row || end > layout.bytes) end = layout.bytes;
       visit_copies(entry.field, begin, end, visit);
       return;
     }

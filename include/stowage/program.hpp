@@ -223,8 +223,8 @@ constexpr infix infix_of(opcode code) {
 
 /// Writes the node at `at`, in parentheses where it binds less than `outer`, and moves `at` behind it.
 template <class Params>
-STOWAGE_COLD constexpr void write_program(text_writer& writer, const instruction<Params>*& at,
-                                          int outer = 0) {
+STOWAGE_NOINLINE constexpr void write_program(text_writer& writer, const instruction<Params>*& at,
+                                              int outer = 0) {
   const instruction<Params>& node = *at++;
   switch (node.code) {
     case opcode::constant: writer << node.value; return;

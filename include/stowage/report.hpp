@@ -41,7 +41,7 @@ struct field_report {
 
 /// Reports one field of a plan, by number. Throws bounds_error for a number beyond the list.
 template <class Fields, class Params>
-STOWAGE_COLD field_report report_field(const plan<Fields, Params>& plan, std::size_t field) {
+STOWAGE_NOINLINE field_report report_field(const plan<Fields, Params>& plan, std::size_t field) {
   const field_layout& layout = plan.layout(field);
   const auto& entry = plan.table()[field];
   return {plan.name(field),

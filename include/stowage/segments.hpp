@@ -4,6 +4,7 @@
 #include <stowage/error.hpp>
 
 #include <cstddef>
+#include <new>
 #include <span>
 
 namespace stowage {
@@ -31,11 +32,11 @@ public:
   /// `begin_of_field` and `end_of_field` say that the range touches the start and the end of its field;
   /// `position` is the place of the field among those that take memory, and only neighbours in one slab are
   /// bridged.
-  constexpr void add(std::byte* address, std::size_t bytes, std::size_t position, bool begin_of_field,
-                     bool end_of_field, bool one_slab) {
+  void add(std::byte* address, std::size_t bytes, std::size_t position, bool begin_of_field,
+           bool end_of_field, bool one_slab) {
     if (bytes == 0) return;
     if (count_ != 0) {
-      segment& last = segments_[count_ - 1];
+      segment& last = *at(count_ - 1);
       const bool adjacent = (one_slab || position == last_position_) && last.address + last.bytes == address;
       const bool behind_padding =
           one_slab && begin_of_field && last_ends_its_field_ && position == last_position_ + 1;
@@ -47,15 +48,22 @@ public:
       }
     }
     if (count_ == Capacity) throw_too_many_segments();
-    segments_[count_++] = {address, bytes};
+    ::new (static_cast<void*>(storage_ + count_++ * sizeof(segment))) segment{address, bytes};
     last_position_ = position;
     last_ends_its_field_ = end_of_field;
   }
 
-  [[nodiscard]] constexpr std::span<const segment> view() const { return {segments_, count_}; }
+  [[nodiscard]] std::span<const segment> view() const {
+    return {std::launder(reinterpret_cast<const segment*>(storage_)), count_};
+  }
 
 private:
-  segment segments_[Capacity > 0 ? Capacity : 1]{};
+  [[nodiscard]] segment* at(std::size_t index) {
+    return std::launder(reinterpret_cast<segment*>(storage_)) + index;
+  }
+
+  // Raw storage: a pass of three segments does not pay for clearing room for fifty.
+  alignas(segment) std::byte storage_[(Capacity > 0 ? Capacity : 1) * sizeof(segment)];
   std::size_t count_ = 0;
   std::size_t last_position_ = 0;
   bool last_ends_its_field_ = false;

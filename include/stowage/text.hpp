@@ -15,20 +15,22 @@ public:
   /// `capacity` characters at `begin` receive the text; no terminator is written.
   constexpr text_writer(char* begin, std::size_t capacity) : begin_(begin), capacity_(capacity) {}
 
-  STOWAGE_COLD constexpr text_writer& operator<<(char character) {
+  STOWAGE_NOINLINE constexpr text_writer& operator<<(char character) {
     if (size_ < capacity_) begin_[size_] = character;
     ++size_;
     return *this;
   }
 
-  STOWAGE_COLD constexpr text_writer& operator<<(std::string_view text) {
+  STOWAGE_NOINLINE constexpr text_writer& operator<<(std::string_view text) {
     for (const char character : text) *this << character;
     return *this;
   }
 
-  STOWAGE_COLD constexpr text_writer& operator<<(const char* text) { return *this << std::string_view{text}; }
+  STOWAGE_NOINLINE constexpr text_writer& operator<<(const char* text) {
+    return *this << std::string_view{text};
+  }
 
-  STOWAGE_COLD constexpr text_writer& operator<<(std::size_t number) {
+  STOWAGE_NOINLINE constexpr text_writer& operator<<(std::size_t number) {
     char digits[20]{};
     std::size_t count = 0;
     do {

@@ -34,9 +34,6 @@ using test::M;
 namespace scuda = stowage::cuda;
 namespace zero = stowage::zero;
 
-constexpr std::array kinds{scuda::memory_kind::device, scuda::memory_kind::pool, scuda::memory_kind::pinned,
-                           scuda::memory_kind::managed};
-
 struct summed;
 
 struct sums {
@@ -84,7 +81,7 @@ struct other_stream {
 
 TEST_CASE("backend: memory of each kind") {
   const test::stream on;
-  for (const auto kind : kinds) {
+  for (const auto kind : test::memory_kinds()) {
     CAPTURE(static_cast<int>(kind));
     scuda::backend backend({.memory = kind, .stream = on.get()});
     CHECK(backend.memory() == kind);
@@ -243,7 +240,7 @@ TEST_CASE("backend: chosen at run time") {
 TEST_CASE("backend: fields that are filled or cleared at construction") {
   const test::stream on;
   const auto plan = stowage::make_plan<prepared>(test::row_params{tokens{37}, false});
-  for (const auto kind : kinds) {
+  for (const auto kind : test::memory_kinds()) {
     CAPTURE(static_cast<int>(kind));
     const stowage::arena arena(plan, scuda::backend({.memory = kind, .stream = on.get()}),
                                {.stream = on.get()});
@@ -282,13 +279,13 @@ TEST_CASE("backend: a checksum of device memory is that of the same bytes on the
     }
     REQUIRE(of_host.size() == 3);
     REQUIRE(of_device.size() == 3);
+    CHECK(of_host[0].skipped_lanes > 0); // random bits
     for (std::size_t field = 0; field < of_host.size(); ++field) {
       INFO("field ", std::string(of_host[field].name));
       CHECK(of_device[field].copied);
       CHECK(of_device[field].name == of_host[field].name);
       CHECK(of_device[field].bytes == of_host[field].bytes);
       CHECK(of_device[field].skipped_lanes == of_host[field].skipped_lanes);
-      CHECK(of_host[field].skipped_lanes > 0);
       CHECK(of_device[field].sum == of_host[field].sum); // in the same order: the very same numbers
       CHECK(of_device[field].sum_of_squares == of_host[field].sum_of_squares);
       CHECK(of_device[field].sum_of_magnitudes == of_host[field].sum_of_magnitudes);

@@ -66,6 +66,24 @@ inline int device_count() {
   return count;
 }
 
+/// Every kind of memory that the current device has.
+inline std::vector<stowage::cuda::memory_kind> memory_kinds() {
+  using stowage::cuda::memory_kind;
+  std::vector<memory_kind> kinds{memory_kind::device, memory_kind::pinned};
+  const auto add = [&](memory_kind kind, cudaDeviceAttr attribute) {
+    int value = 0;
+    cuda(cudaDeviceGetAttribute(&value, attribute, stowage::cuda::current_device()));
+    if (value != 0) {
+      kinds.push_back(kind);
+    } else {
+      MESSAGE("SKIPPED: a kind of memory that this device does not have");
+    }
+  };
+  add(memory_kind::pool, cudaDevAttrMemoryPoolsSupported);
+  add(memory_kind::managed, cudaDevAttrManagedMemory);
+  return kinds;
+}
+
 /// Replays of a graph: thousands, or what STOWAGE_CUDA_REPLAYS says, for tools that make each one slow.
 inline int replays() {
   const char* const text = std::getenv("STOWAGE_CUDA_REPLAYS");

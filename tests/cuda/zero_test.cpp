@@ -91,8 +91,7 @@ TEST_CASE("zero: every pass of an arena, read back byte for byte") {
   for (const std::size_t capacity : {std::size_t{37}, std::size_t{48}}) {
     const test::row_plan plan(test::row_params{tokens{capacity}, false});
     CAPTURE(capacity);
-    for (const auto kind : {scuda::memory_kind::device, scuda::memory_kind::pool, scuda::memory_kind::pinned,
-                            scuda::memory_kind::managed}) {
+    for (const auto kind : test::memory_kinds()) {
       CAPTURE(static_cast<int>(kind));
       stowage::arena arena(plan, scuda::backend({.memory = kind, .stream = on.get()}));
       check_passes(arena, on);
@@ -203,11 +202,12 @@ TEST_CASE("zero kernel: each start and end around a vector and around a tile") {
   const device_memory memory(bytes);
   for (std::size_t start = 0; start <= 17; ++start) {
     CAPTURE(start);
-    for (const std::size_t size : {1, 2, 15, 16, 17, 30, 31, 32, 33, 40}) {
+    for (const std::size_t size : std::vector<std::size_t>{1, 2, 15, 16, 17, 30, 31, 32, 33, 40}) {
       CAPTURE(size);
       check_kernel(memory, 128, {{start, start + size}, {96, 97}});
     }
-    for (const std::size_t end : {16383, 16384, 16385, 16399, 16400, 16401, 32767, 32768, 32769, 65536}) {
+    for (const std::size_t end :
+         std::vector<std::size_t>{16383, 16384, 16385, 16399, 16400, 16401, 32767, 32768, 32769, 65536}) {
       CAPTURE(end);
       check_kernel(memory, bytes, {{start, end}, {65600, 65601}});
     }

@@ -25,7 +25,8 @@ enum class memory_kind : unsigned char {
 /// How a backend is made.
 struct backend_options {
   memory_kind memory = memory_kind::device;
-  /// Orders allocation and release of pool memory; the other kinds do not use it.
+  /// Orders allocation and release of pool memory. Whatever the kind, nothing is allocated or given back
+  /// while it captures.
   cuda::stream stream{};
 };
 
@@ -49,7 +50,7 @@ public:
   [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) {
     const device_guard guard(device_);
     guard.check();
-    if (options_.memory == memory_kind::pool && is_capturing(options_.stream)) {
+    if (cuda::is_capturing(options_.stream)) {
       stowage::detail::message text;
       text << "stowage: allocating " << bytes << " bytes is not possible while the stream captures";
       throw usage_error(text.c_str());
@@ -71,6 +72,11 @@ public:
   status deallocate(void* address, std::size_t bytes, std::size_t) noexcept {
     const device_guard guard(device_);
     cudaError_t code = guard.status();
+    cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
+    if (code == cudaSuccess) code = cudaStreamIsCapturing(options_.stream.get(), &capture);
+    if (code == cudaSuccess && capture != cudaStreamCaptureStatusNone) {
+      return failure{name_of_free(), {}, 0, "the stream captures; release after the capture ends", bytes};
+    }
     if (code == cudaSuccess) code = free_to(address);
     if (code == cudaSuccess || code == cudaErrorCudartUnloading) return {};
     static_cast<void>(cudaGetLastError());
@@ -99,6 +105,9 @@ public:
   void synchronize(stream_type on) {
     const device_guard guard(device_);
     guard.check();
+    if (cuda::is_capturing(on)) {
+      throw usage_error("stowage: waiting for a stream is not possible while it captures");
+    }
     detail::check(cudaStreamSynchronize(on.get()), "cudaStreamSynchronize");
   }
 

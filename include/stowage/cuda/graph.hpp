@@ -71,10 +71,9 @@ private:
   struct launch {
     explicit launch(std::span<const segment> segments) {
       check_count(segments.size());
-      // A grid cannot be empty: without segments, one block finds nothing to clear.
       const unsigned int blocks = detail::fill_zero_arguments(arguments, segments);
       parameters.func = const_cast<void*>(detail::zero_kernel_handle<detail::most_zero_segments>());
-      parameters.gridDim = dim3(blocks == 0 ? 1 : blocks);
+      parameters.gridDim = dim3(blocks);
       parameters.blockDim = dim3(detail::zero_threads);
       parameters.kernelParams = pointers;
     }

@@ -31,7 +31,12 @@ private:
 /// Whether work on the stream is being captured into a graph. Throws error where CUDA cannot tell.
 [[nodiscard]] inline bool is_capturing(stream which) {
   cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
-  detail::check(cudaStreamIsCapturing(which.get(), &status), "cudaStreamIsCapturing");
+  const cudaError_t code = cudaStreamIsCapturing(which.get(), &status);
+  if (code == cudaErrorStreamCaptureImplicit) { // the legacy stream, while another one captures
+    static_cast<void>(cudaGetLastError());
+    return true;
+  }
+  detail::check(code, "cudaStreamIsCapturing");
   return status != cudaStreamCaptureStatusNone;
 }
 

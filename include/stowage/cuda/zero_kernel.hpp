@@ -53,7 +53,7 @@ inline unsigned int zero_blocks(const segment& range) {
   return static_cast<unsigned int>((address + range.bytes - aligned + zero_tile - 1) / zero_tile);
 }
 
-/// Fills the parameter of a launch with segments, at most Capacity; returns the blocks of all.
+/// Fills the parameter of a launch with segments, at most Capacity; returns the blocks of all, 1 for none.
 template <unsigned int Capacity>
 unsigned int fill_zero_arguments(zero_arguments<Capacity>& arguments, std::span<const segment> segments) {
   unsigned int block = 0;
@@ -65,9 +65,14 @@ unsigned int fill_zero_arguments(zero_arguments<Capacity>& arguments, std::span<
     block += zero_blocks(range);
     ++index;
   }
+  if (index == 0) { // the kernel looks at the first segment without asking whether there is one
+    arguments.first_block[0] = 0;
+    arguments.address[0] = 0;
+    arguments.bytes[0] = 0;
+  }
   arguments.first_block[index] = block;
   arguments.count = index;
-  return block;
+  return block == 0 ? 1 : block; // a grid cannot be empty
 }
 
 template <unsigned int Capacity> void launch_zero_kernel_once(stream on, std::span<const segment> segments) {
