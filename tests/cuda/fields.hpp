@@ -91,8 +91,8 @@ inline const row_model& model_of(std::size_t field) {
 
 inline constexpr std::size_t everything = static_cast<std::size_t>(-1);
 
-/// Bytes that the first `count` tokens own of a field with rows.
-inline std::size_t owned(const row_model& model, std::size_t count, std::size_t capacity) {
+/// Bytes that the first `count` tokens reach of a field with rows, padding included.
+inline std::size_t reached(const row_model& model, std::size_t count, std::size_t capacity) {
   const std::size_t rows = std::min(count, capacity);
   return (model.padded ? (rows + 15) / 16 * 16 : rows) * model.row_bytes;
 }
@@ -101,18 +101,20 @@ inline std::size_t owned(const row_model& model, std::size_t count, std::size_t 
 inline ranges cleared_rows(std::size_t field, std::size_t count, std::size_t capacity) {
   const row_model& model = model_of(field);
   switch (model.cleared) {
-    case row_model::policy::rows: return {{0, owned(model, count, capacity)}};
+    case row_model::policy::rows: return {{0, reached(model, count, capacity)}};
     case row_model::policy::full: return {{0, everything}};
     case row_model::policy::never: break;
   }
   return {};
 }
 
-/// What zero_rows(first, last) clears.
+/// What zero_rows(first, last) clears: what the first `last` tokens reach, without the rows of the first
+/// `first` tokens themselves. Padding rows behind those are not theirs.
 inline ranges cleared_tail(std::size_t field, std::size_t first, std::size_t last, std::size_t capacity) {
   const row_model& model = model_of(field);
   if (model.cleared != row_model::policy::rows) return {};
-  return {{owned(model, first, capacity), owned(model, last, capacity)}};
+  if (first >= last) return {};
+  return {{std::min(first, capacity) * model.row_bytes, reached(model, last, capacity)}};
 }
 
 inline ranges cleared_all(std::size_t field) {
