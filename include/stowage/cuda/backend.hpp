@@ -84,7 +84,7 @@ public:
   }
 
   /// One memset for one segment, one launch of the zero kernel for several.
-  void zero(stream_type on, std::span<const segment> segments) {
+  void zero(stream_type on, std::span<const segment> segments) const {
     const device_guard guard(device_);
     guard.check();
     if (segments.size() == 1) {
@@ -95,14 +95,14 @@ public:
     }
   }
 
-  void copy_to_host(stream_type on, void* destination, const void* source, std::size_t bytes) {
+  void copy_to_host(stream_type on, void* destination, const void* source, std::size_t bytes) const {
     copy(on, destination, source, bytes, "copying to the host");
   }
-  void copy_from_host(stream_type on, void* destination, const void* source, std::size_t bytes) {
+  void copy_from_host(stream_type on, void* destination, const void* source, std::size_t bytes) const {
     copy(on, destination, source, bytes, "copying from the host");
   }
 
-  void synchronize(stream_type on) {
+  void synchronize(stream_type on) const {
     const device_guard guard(device_);
     guard.check();
     if (cuda::is_capturing(on)) {
@@ -111,7 +111,7 @@ public:
     detail::check(cudaStreamSynchronize(on.get()), "cudaStreamSynchronize");
   }
 
-  [[nodiscard]] bool is_capturing(stream_type on) {
+  [[nodiscard]] bool is_capturing(stream_type on) const {
     const device_guard guard(device_);
     guard.check();
     return cuda::is_capturing(on);
@@ -121,7 +121,7 @@ public:
   [[nodiscard]] memory_kind memory() const noexcept { return options_.memory; }
 
 private:
-  cudaError_t allocate_from(void*& address, std::size_t bytes) {
+  cudaError_t allocate_from(void*& address, std::size_t bytes) const {
     switch (options_.memory) {
       case memory_kind::device: return cudaMalloc(&address, bytes);
       case memory_kind::pool: return cudaMallocAsync(&address, bytes, options_.stream.get());
@@ -131,7 +131,7 @@ private:
     return cudaErrorInvalidValue;
   }
 
-  cudaError_t free_to(void* address) noexcept {
+  cudaError_t free_to(void* address) const noexcept {
     switch (options_.memory) {
       case memory_kind::pinned: return cudaFreeHost(address);
       case memory_kind::pool: return cudaFreeAsync(address, options_.stream.get());
@@ -172,7 +172,7 @@ private:
   }
 
   void copy(stream_type on, void* destination, const void* source, std::size_t bytes,
-            std::string_view purpose) {
+            std::string_view purpose) const {
     const device_guard guard(device_);
     guard.check();
     detail::check(cudaMemcpyAsync(destination, source, bytes, cudaMemcpyDefault, on.get()), "cudaMemcpyAsync",

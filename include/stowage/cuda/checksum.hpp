@@ -65,8 +65,8 @@ public:
   checksum_workspace& operator=(const checksum_workspace&) = delete;
 
 private:
-  using partials =
-      std::array<detail::checksum_partial, detail::most_checksum_buffers * detail::checksum_blocks>;
+  using partials = std::array<detail::checksum_partial,
+                              std::size_t{detail::most_checksum_buffers} * detail::checksum_blocks>;
 
   template <class Tag, class Fields, class Params, class Backend, class Sink>
   friend void checksum(arena<Fields, Params, Backend>&, stream, checksum_workspace&, const Sink&);
@@ -101,7 +101,7 @@ void checksum(arena<Fields, Params, Backend>& arena, stream on, checksum_workspa
     unsigned int buffers = 0;
     for (; field < plan_type::field_count && buffers < detail::most_checksum_buffers; ++field) {
       if (!listed[field] || arena.address(field) == nullptr) continue;
-      const std::uintptr_t address = reinterpret_cast<std::uintptr_t>(arena.address(field));
+      const auto address = reinterpret_cast<std::uintptr_t>(arena.address(field));
       if (address % 4 != 0) {
         throw usage_error(
             "stowage: a checksum on the device needs buffers that are aligned to 4; use align<4>");
@@ -127,7 +127,7 @@ void checksum(arena<Fields, Params, Backend>& arena, stream on, checksum_workspa
       field_checksum result{arena.plan().name(fields[buffer]), arena.plan().bytes(fields[buffer])};
       for (unsigned int block = 0; block < detail::checksum_blocks; ++block) {
         const detail::checksum_partial& partial =
-            (*workspace.host_)[buffer * detail::checksum_blocks + block];
+            (*workspace.host_)[std::size_t{buffer} * detail::checksum_blocks + block];
         result.sum += partial.sum;
         result.sum_of_squares += partial.sum_of_squares;
         result.sum_of_magnitudes += partial.sum_of_magnitudes;

@@ -17,8 +17,7 @@ namespace stowage::cuda {
 /// that it can be used where nothing may be thrown.
 class device_guard {
 public:
-  explicit device_guard(int wanted) noexcept {
-    status_ = cudaGetDevice(&previous_);
+  explicit device_guard(int wanted) noexcept : status_(cudaGetDevice(&previous_)) {
     if (status_ == cudaSuccess && previous_ != wanted) {
       status_ = cudaSetDevice(wanted);
       changed_ = status_ == cudaSuccess;
@@ -36,7 +35,7 @@ public:
 private:
   int previous_ = 0;
   bool changed_ = false;
-  cudaError_t status_ = cudaSuccess;
+  cudaError_t status_;
 };
 
 } // namespace stowage::cuda

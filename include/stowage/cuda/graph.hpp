@@ -77,6 +77,7 @@ private:
       parameters.blockDim = dim3(detail::zero_threads);
       parameters.kernelParams = pointers;
     }
+    ~launch() = default;
     launch(const launch&) = delete;
     launch& operator=(const launch&) = delete;
 
