@@ -63,12 +63,12 @@ private:
 /// What failed, for operations that report by value. Holds no heap memory; the texts are static.
 struct failure {
   /// The operation, such as "deallocate".
-  std::string_view operation;
+  std::string_view operation{};
   /// The field or resource it was done for; "slab" for the one allocation. Filled in by the arena.
-  std::string_view subject;
+  std::string_view subject{};
   /// Native error code and its name, 0 and empty where the backend has none.
   int code = 0;
-  std::string_view reason;
+  std::string_view reason{};
   /// Size of the memory concerned.
   std::size_t bytes = 0;
   /// The label of the resource in a teardown; empty outside.

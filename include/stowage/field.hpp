@@ -16,22 +16,23 @@
 
 namespace stowage {
 
-/// What a field or a part carries after element and shape. A trait is a struct with
-///   using stowage_trait = void;
-/// and the hooks that it needs, as static members (each is looked up by name, so traits do not know each
-/// other):
-///   name, slab_group, cleared_by_zero_all, in_row_pass   a zero policy (traits/zero.hpp)
-///   presence_condition       a condition: the field is absent where it does not hold
-///   start_alignment          bytes
-///   minimum_bytes            bytes, of a present field
-///   minimum_formula          the same as a formula
-///   absent_bytes             bytes, of an absent field
-///   tag_type                 a tag of the user's
-///   cleared_at_construction  true
-///   fill_numerator, fill_denominator   the value the field is set to when the arena is made
-///   tail_bytes               bytes of backing beyond the end
-///   copy_count               instances of the field
-///   element_offset           a formula, elements: where a part starts in its region list
+/// What a field or a part carries after element and shape. A trait is a struct with `using stowage_trait = void;` and
+/// the hooks that it needs, as static members (each is looked up by name, so traits do not know each other):
+///
+///   name, slab_group, cleared_by_zero_all, in_row_pass
+///                             a zero policy (traits/zero.hpp)
+///   presence_condition        a condition: the field is absent where it does not hold
+///   start_alignment           bytes
+///   minimum_bytes             bytes, of a present field
+///   minimum_formula           the same as a formula
+///   absent_bytes              bytes, of an absent field
+///   tag_type                  a tag of the user's
+///   cleared_at_construction   true
+///   fill_numerator, fill_denominator
+///                             the value the field is set to when the arena is made
+///   tail_bytes                bytes of backing beyond the end
+///   copy_count                instances of the field
+///   element_offset            a formula, elements: where a part starts in its region list
 template <class Type>
 concept trait = requires { typename Type::stowage_trait; };
 
@@ -226,8 +227,9 @@ template <content Content, class... Traits> struct field_definition {
   /// Instances of the field.
   static constexpr std::size_t copies =
       detail::largest_of(std::size_t{1}, detail::copy_count_of<Traits>()...);
-  static_assert((0 + ... + (detail::has_minimum_formula<Traits>() ? 1 : 0)) <= 1,
-                "stowage: a field has one min_bytes at most; join two with max(a, b)");
+  static constexpr int minimum_formulas = (0 + ... + (detail::has_minimum_formula<Traits>() ? 1 : 0));
+  static constexpr bool has_minimum = minimum_formulas != 0;
+  static_assert(minimum_formulas <= 1, "stowage: a field has one min_bytes at most; join two with max(a, b)");
   static constexpr bool filled = (false || ... || detail::fills<Traits>());
   static_assert(!filled || (!policy::cleared_by_zero_all && policy::in_row_pass == row_pass::nothing),
                 "stowage: pad_fill needs zero::never, since a zero pass would undo it");
@@ -236,12 +238,18 @@ template <content Content, class... Traits> struct field_definition {
       "stowage: pad_fill is for tensors; put it on none of the fields that hold regions or alternatives");
   /// What the field is set to when the arena is made; size 0 for nothing.
   static constexpr detail::fill_pattern fill() {
-    return detail::first_fill(detail::fill_of<Traits, Content>()...);
+    if constexpr (filled) {
+      return detail::first_fill(detail::fill_of<Traits, Content>()...);
+    } else {
+      return {};
+    }
   }
 
   /// Of align<N>, 0 without; bytes.
   static constexpr std::size_t explicit_alignment =
       detail::largest_of(detail::start_alignment_of<Traits>()...);
+  static_assert(explicit_alignment == 0 || detail::is_power_of_two(explicit_alignment),
+                "stowage: a start alignment is a power of two");
   static_assert(explicit_alignment == 0 || explicit_alignment >= Content::alignment,
                 "stowage: align<N> is smaller than the alignment of the element type; use a larger N");
   /// Bytes: that of align<N>, else the content's own, but not less than `by_default`.
@@ -266,7 +274,9 @@ template <content Content, class... Traits> struct field_definition {
     node.alignment = alignment(by_default);
     node.minimum_bytes = minimum_bytes;
     node.absent_bytes = absent_bytes;
-    ((node.minimum = first_of(node.minimum, detail::minimum_of<Traits, Params>())), ...);
+    if constexpr (has_minimum) {
+      ((node.minimum = first_of(node.minimum, detail::minimum_of<Traits, Params>())), ...);
+    }
     if constexpr (has_condition) {
       node.presence = detail::program_of_conditions<Params, Traits...>.data();
       node.conditions = (std::uint32_t{0} + ... + (detail::presence_trait<Traits> ? 1U : 0U));

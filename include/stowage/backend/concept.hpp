@@ -10,16 +10,22 @@
 namespace stowage {
 
 /// Where memory lives. A backend is any type with
-///   stream_type                     what its work is ordered by; default-constructible and copyable
-///   allocate(bytes, alignment)      memory; throws out_of_memory (or another std::exception). Never asked
-///   for 0 bytes deallocate(address, bytes, alignment) noexcept   gives it back; reports failure by value
-///   zero(stream, segments)          clears all segments of one pass, in order on the stream; throws on
-///   failure copy_to_host(stream, destination, source, bytes)     backend memory to host memory; throws on
-///   failure copy_from_host(stream, destination, source, bytes)   host memory to backend memory; throws on
-///   failure synchronize(stream)             returns when all work on the stream, copies included, is done;
-///   throws on failure
+///
+///   stream_type                  what its work is ordered by; default-constructible and copyable
+///   allocate(bytes, alignment)   memory; throws out_of_memory (or another std::exception). Never asked for 0 bytes
+///   deallocate(address, bytes, alignment) noexcept
+///                                gives it back; reports failure by value
+///   zero(stream, segments)       clears all segments of one pass, in order on the stream; throws on failure
+///   copy_to_host(stream, destination, source, bytes)
+///                                backend memory to host memory; throws on failure
+///   copy_from_host(stream, destination, source, bytes)
+///                                host memory to backend memory; throws on failure
+///   synchronize(stream)          returns when all work on the stream, copies included, is done; throws on failure
+///
 /// and, where streams can be captured into graphs,
-///   is_capturing(stream)            true while they are: then the arena neither allocates nor synchronises.
+///
+///   is_capturing(stream)         true while they are: then the arena neither allocates nor synchronises
+///
 /// No pass ever contains an empty or null segment, and a pass without segments is not passed on.
 template <class Type>
 concept backend = requires(Type& backend, typename Type::stream_type stream, void* address,

@@ -7,9 +7,8 @@ namespace stowage {
 /// The field is set to `Numerator / Denominator` when the arena is made, so that the rows and columns that a
 /// batch does not write hold that value instead of whatever the memory held. Prevents: a scale table whose
 /// padded blocks were 0, so that a kernel which reads whole tiles divided by zero or turned its padding into
-/// NaN; the pad of a scale must be 1. Needs zero::never, since a zero pass would undo it. Integers and small
-/// floats must have the value exactly, as a normal number, or it does not compile (fp8_e4m3 up to 240); f32
-/// and f64 take the nearest.
+/// NaN; the pad of a scale must be 1. Needs zero::never, since a zero pass would undo it. The element type
+/// must have the value exactly, or it does not compile.
 template <std::int64_t Numerator, std::int64_t Denominator = 1>
   requires(Denominator != 0)
 struct pad_fill {
