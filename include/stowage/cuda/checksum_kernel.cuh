@@ -35,21 +35,24 @@ __device__ inline void checksum_share(const checksum_arguments& arguments) {
   }
   for (unsigned long long at = quads * 4 + first; at < lanes; at += stride) add_lane(mine, words[at]);
 
-  __shared__ checksum_partial shared[checksum_threads];
-  shared[threadIdx.x] = mine;
-  __syncthreads();
-  for (unsigned int half = checksum_threads / 2; half != 0; half /= 2) {
-    if (threadIdx.x < half) {
-      checksum_partial& left = shared[threadIdx.x];
-      const checksum_partial& right = shared[threadIdx.x + half];
-      left.sum += right.sum;
-      left.sum_of_squares += right.sum_of_squares;
-      left.sum_of_magnitudes += right.sum_of_magnitudes;
-      left.skipped_lanes += right.skipped_lanes;
-    }
-    __syncthreads();
+  // Within each warp by shuffles, then over the warps in order.
+  for (unsigned int half = 16; half != 0; half /= 2) {
+    mine.sum += __shfl_down_sync(0xffffffffU, mine.sum, half);
+    mine.sum_of_squares += __shfl_down_sync(0xffffffffU, mine.sum_of_squares, half);
+    mine.sum_of_magnitudes += __shfl_down_sync(0xffffffffU, mine.sum_of_magnitudes, half);
+    mine.skipped_lanes += __shfl_down_sync(0xffffffffU, mine.skipped_lanes, half);
   }
-  if (threadIdx.x == 0) arguments.partials[blockIdx.y * gridDim.x + blockIdx.x] = shared[0];
+  __shared__ checksum_partial of_warp[checksum_threads / 32];
+  if (threadIdx.x % 32 == 0) of_warp[threadIdx.x / 32] = mine;
+  __syncthreads();
+  if (threadIdx.x != 0) return;
+  for (unsigned int warp = 1; warp < checksum_threads / 32; ++warp) {
+    mine.sum += of_warp[warp].sum;
+    mine.sum_of_squares += of_warp[warp].sum_of_squares;
+    mine.sum_of_magnitudes += of_warp[warp].sum_of_magnitudes;
+    mine.skipped_lanes += of_warp[warp].skipped_lanes;
+  }
+  arguments.partials[blockIdx.y * gridDim.x + blockIdx.x] = mine;
 }
 
 } // namespace stowage::cuda::detail
