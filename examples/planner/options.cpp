@@ -110,7 +110,8 @@ output_format parse_format(std::string_view text) {
 stowage::llm::splitk_policy parse_known_splitk(std::string_view text) {
   using stowage::llm::splitk_kind;
   const stowage::llm::splitk_policy policy = stowage::llm::parse_splitk(text, {splitk_kind::legacy, 0});
-  if (policy != stowage::llm::parse_splitk(text, {splitk_kind::automatic, 0})) {
+  constexpr auto largest = static_cast<std::size_t>(std::numeric_limits<std::int64_t>::max());
+  if (policy != stowage::llm::parse_splitk(text, {splitk_kind::automatic, 0}) || policy.splits > largest) {
     refuse_value(splitk_option, text, "", "legacy, auto, off or a count of splits");
   }
   return policy;

@@ -61,13 +61,14 @@ template <class Plan> [[noreturn]] STOWAGE_COLD void refuse_plan(const Plan& her
     if (here.layout(field).bytes != wanted.layout(field).bytes) differs = field;
   }
   for (std::size_t field = 0; differs == Plan::field_count && field < Plan::field_count; ++field) {
-    if (!(here.layout(field) == wanted.layout(field))) differs = field;
+    if (here.hash_of_field(field) != wanted.hash_of_field(field)) differs = field;
   }
   if (differs != Plan::field_count) {
     const field_layout& mine = here.layout(differs);
     const field_layout& other = wanted.layout(differs);
     text << ": field '" << Plan::name(differs) << "' has " << mine.bytes << " bytes at " << mine.offset
          << " here, the plan wants " << other.bytes << " bytes at " << other.offset;
+    if (mine == other) text << ", with other extents or parts in it";
   }
   text << "; make plan and arena from the same params";
   throw usage_error(text.c_str());

@@ -18,12 +18,13 @@ template <class Parts, class Params> class carving {
 public:
   using content = regions<Parts>;
 
-  explicit constexpr carving(const Params& params) {
+  /// `field` is what an error is told of.
+  explicit constexpr carving(const Params& params, std::string_view field = "(a region list)") {
     fault first_fault;
     const detail::content_node<Params>* node = nodes.data();
     detail::placed_node* out = placed_.data();
     detail::place_content(node, out, 0, detail::evaluator<Params>{params, first_fault});
-    if (first_fault.kind != fault_kind::none) detail::throw_size_error(first_fault, "(carving)", {});
+    if (first_fault.kind != fault_kind::none) fail(first_fault, field);
   }
 
   /// Bytes of the whole list, and the alignment of its start.
@@ -47,6 +48,14 @@ public:
   }
 
 private:
+  STOWAGE_NOINLINE static constexpr void fail(const fault& what, std::string_view field) {
+    const auto formula = write_text<512>([](text_writer& writer) {
+      const detail::content_node<Params>* node = nodes.data();
+      detail::write_shape(writer, node);
+    });
+    detail::throw_size_error(what, field, formula.view());
+  }
+
   static constexpr auto nodes = [] {
     std::array<detail::content_node<Params>, content::nodes> result{};
     auto* out = result.data();
@@ -99,7 +108,7 @@ namespace detail {
 /// the field, and where the field is not aligned for it.
 template <class Parts, class Inner, class Params>
 [[nodiscard]] regions_handle<Parts> carve(const handle_base<Inner>& field, const Params& params) {
-  const carving<Parts, Params> layout(params);
+  const carving<Parts, Params> layout(params, field.name());
   std::byte* const address = field.memory().data();
   if (address == nullptr) detail::throw_carve_without_memory(field.name(), layout.bytes());
   if (layout.bytes() > field.bytes())
@@ -110,13 +119,15 @@ template <class Parts, class Inner, class Params>
   return layout.bind(address);
 }
 
-/// Whether a region list fits in a field for params of the moment. False where a size has no value or the
-/// field has no memory: the sizing of the field and this answer are the same evaluation.
+/// Whether a region list fits in a field for params of the moment: whether carve() would give it. False where a size has
+/// no value, where the field has no memory, and where it is not aligned for the list.
 template <class Parts, class Inner, class Params>
 [[nodiscard]] bool carving_fits(const handle_base<Inner>& field, const Params& params) {
   if (!field) return false;
   try {
-    return layout_of<Parts>(params).bytes() <= field.bytes();
+    const carving<Parts, Params> layout(params, field.name());
+    return layout.bytes() <= field.bytes() &&
+           reinterpret_cast<std::uintptr_t>(field.memory().data()) % layout.alignment == 0;
   } catch (const size_error&) {
     return false;
   }

@@ -188,11 +188,11 @@ template <operand Type> constexpr auto lift(Type value) {
 }
 template <class Type> using lifted = decltype(lift(std::declval<Type>()));
 
-/// Whether `left code right` grows with tokens, when they do. A difference has no value where it would be
-/// negative.
+/// Whether `left code right` grows with tokens, when they do. A difference has no value where it would be negative; a
+/// quotient leaves the last tokens without a row of their own, where cdiv gives them one.
 constexpr bool grows(opcode code, bool left_uses_tokens, bool right_uses_tokens) {
-  if (code == opcode::subtract) return !left_uses_tokens && !right_uses_tokens;
-  return !right_uses_tokens || (code != opcode::divide && code != opcode::ceil_divide);
+  if (code == opcode::subtract || code == opcode::divide) return !left_uses_tokens && !right_uses_tokens;
+  return !right_uses_tokens || code != opcode::ceil_divide;
 }
 
 /// Writes the instruction of a node whose operands follow.

@@ -178,26 +178,40 @@ public:
   /// Bytes from the start of the slab that zeroing everything clears, padding between fields included.
   [[nodiscard]] constexpr std::size_t zeroed_slab_bytes() const { return zeroed_slab_bytes_; }
 
-  /// A hash over everything that decides the layout: number, sizes, offsets, alignments, states and policies
+  /// A hash over everything that decides the layout: number, sizes, extents, offsets, alignments, states and policies
   /// of the fields. Names and the params themselves take no part. Equal for equal layouts on every supported
   /// compiler.
   [[nodiscard]] constexpr std::uint64_t hash() const {
     detail::hasher hash;
     hash.add(field_count);
-    for (std::size_t field = 0; field < field_count; ++field) {
-      const field_layout& layout = layouts_[field];
-      hash.add(layout.bytes);
-      hash.add(layout.offset);
-      hash.add(layout.alignment);
-      hash.add(layout.stride);
-      hash.add(layout.copies);
-      hash.add(layout.tail);
-      hash.add(static_cast<std::uint64_t>(layout.state));
-      hash.add(table()[field].slab_group);
-      hash.add(static_cast<std::uint64_t>(table()[field].in_row_pass));
-    }
+    for (std::size_t field = 0; field < field_count; ++field) hash.add(hash_of_field(field));
     hash.add(slab_bytes_);
     if (guard_bytes_ != 0) hash.add(guard_bytes_);
+    return hash.value();
+  }
+
+  /// The part of the hash that one field has in it: where it lies, and extents, offsets and sizes of all that is in it.
+  [[nodiscard]] constexpr std::uint64_t hash_of_field(std::size_t field) const {
+    const field_layout& layout = this->layout(field);
+    detail::hasher hash;
+    hash.add(layout.bytes);
+    hash.add(layout.offset);
+    hash.add(layout.alignment);
+    hash.add(layout.stride);
+    hash.add(layout.copies);
+    hash.add(layout.tail);
+    hash.add(static_cast<std::uint64_t>(layout.state));
+    hash.add(table()[field].slab_group);
+    hash.add(static_cast<std::uint64_t>(table()[field].in_row_pass));
+    if (layout.bytes == 0) return hash.value();
+    nodes_type placed{};
+    place_field(field, true, placed.data());
+    for (std::uint32_t node = 0; node < table()[field].nodes->length; ++node) {
+      hash.add(placed[node].offset);
+      hash.add(placed[node].bytes);
+      for (std::uint32_t axis = 0; axis < table()[field].nodes[node].rank; ++axis)
+        hash.add(placed[node].extents[axis]);
+    }
     return hash.value();
   }
 

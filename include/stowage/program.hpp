@@ -138,9 +138,6 @@ template <class Params> struct evaluator {
       default: {
         const std::size_t left = take(at);
         const std::size_t right = take(at);
-        if (live && node.uses_tokens && node.code == opcode::divide && right != 0) {
-          return detail::ceil_divide(left, right);
-        }
         return combine(node.code, left, right);
       }
     }

@@ -90,7 +90,8 @@ private:
 
 constexpr bool is_identifier_character(char character) {
   return (character >= 'a' && character <= 'z') || (character >= 'A' && character <= 'Z') ||
-         (character >= '0' && character <= '9') || character == '_';
+         (character >= '0' && character <= '9') || character == '_' || character == '$' ||
+         static_cast<unsigned char>(character) >= 0x80; // UTF-8
 }
 
 /// The last identifier in a compiler's signature text: the name of the member or type it was made for.

@@ -141,7 +141,7 @@ static_assert(decltype(2 * M + hidden)::grows_with_tokens);
 static_assert(decltype(pad<16>(M))::grows_with_tokens);
 static_assert(decltype(stowage::min(M, 160))::grows_with_tokens);
 static_assert(decltype(cdiv(M, 64))::grows_with_tokens);
-static_assert(decltype(M / 2)::grows_with_tokens);
+static_assert(!decltype(M / 2)::grows_with_tokens); // leaves the last tokens without a row; cdiv does not
 static_assert(!decltype(M - 3)::grows_with_tokens);
 static_assert(!decltype(100 - M)::grows_with_tokens);
 static_assert(!decltype(hidden / M)::grows_with_tokens);

@@ -158,8 +158,9 @@ TEST_CASE("carve: whether a list fits is the same evaluation") {
   CHECK_FALSE(fits(SIZE_MAX));
   CHECK_THROWS_WITH_AS(
       static_cast<void>(stowage::carve<other_parts>(arena->scratch, params{tokens{SIZE_MAX}})),
-      "stowage: field '(carving)': 18446744073709551615 * 2 does not fit in 64 bits; check the values in the "
-      "params struct",
+      "stowage: field 'scratch': 18446744073709551615 * 2 does not fit in 64 bits, in {pairs u32 [M, 2]}; "
+      "check the "
+      "values in the params struct",
       stowage::size_error);
   CHECK_FALSE(stowage::carving_fits<other_parts>(arena->absent, seven));
   CHECK(arena.release().ok());

@@ -599,4 +599,24 @@ TEST_CASE("forward arena: refuses a plan made after a lever was flipped") {
   CHECK(moved.find("the plan wants 8454144 bytes at ") != std::string::npos); // 32 * 16 * 16 * (256 + 2) * 4
 }
 
+TEST_CASE("forward arena: a flag that only moves parts inside a buffer is a change of layout") {
+  forward_params params = qwen3_next(200);
+  params.max_batch_size = 36;
+  const stowage::arena arena(stowage::make_plan<forward_buffers>(params), test::paper_backend{});
+  forward_params rungs = params;
+  rungs.pad_decode_rows = true; // 48 rows of metadata instead of 36, in a scratch buffer of the same size
+  forward_params streams = params;
+  streams.mrope_interleaved = true; // three position streams
+  CHECK_NOTHROW(arena.require(stowage::make_plan<forward_buffers>(params)));
+  for (const forward_params& flipped : {rungs, streams}) {
+    std::string message;
+    try {
+      arena.require(stowage::make_plan<forward_buffers>(flipped));
+    } catch (const usage_error& error) {
+      message = error.what();
+    }
+    CHECK(message.find("field 'scratch' has ") != std::string::npos);
+  }
+}
+
 } // namespace
