@@ -50,9 +50,6 @@ private:
   std::size_t size_ = 0;
 };
 
-/// A function that writes one text, such as the shape of a field.
-using text_function = void (*)(text_writer&);
-
 /// At most `Capacity` characters, kept in the object. Longer texts are cut.
 template <std::size_t Capacity> struct fixed_text {
   char characters[Capacity]{};
