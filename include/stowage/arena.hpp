@@ -207,7 +207,7 @@ public:
       // Slab order puts them first: one range.
       pass.add(slab_, plan_.zeroed_slab_bytes(), 0, true, true, true);
     } else {
-      add_fields(pass, zeroed_fields{});
+      add_fields(pass, [](std::size_t field) { return plan_type::table()[field].cleared_by_zero_all; });
     }
     run(stream, pass);
   }
@@ -233,7 +233,7 @@ public:
   template <class Tag> void zero_tagged(stream_type stream = {}) {
     require_memory("zero_tagged");
     segments<plan_type::field_instances> pass;
-    add_fields(pass, tagged_fields<Tag>{});
+    add_fields(pass, [](std::size_t field) { return detail::fields_with_tag<Fields, Tag>[field]; });
     run(stream, pass);
   }
 
@@ -270,17 +270,6 @@ public:
 
 private:
   template <std::size_t Capacity> using segments = detail::segment_list<Capacity>;
-
-  // Which fields a pass over whole fields takes.
-  struct zeroed_fields {
-    template <class Definition> static constexpr bool take = Definition::policy::cleared_by_zero_all;
-  };
-  struct fields_zeroed_at_construction {
-    template <class Definition> static constexpr bool take = Definition::cleared_at_construction;
-  };
-  template <class Tag> struct tagged_fields {
-    template <class Definition> static constexpr bool take = Definition::template has_tag<Tag>;
-  };
 
   void require_memory(std::string_view pass) const {
     if (released_) detail::refuse_pass_after_release(pass);
@@ -341,7 +330,7 @@ private:
 
   STOWAGE_NOINLINE void zero_at_construction(stream_type stream) {
     segments<plan_type::field_instances> pass;
-    add_fields(pass, fields_zeroed_at_construction{});
+    add_fields(pass, [](std::size_t field) { return plan_type::table()[field].cleared_at_construction; });
     run(stream, pass);
     if (!pass.view().empty()) backend_.get().synchronize(stream);
   }
@@ -373,13 +362,10 @@ private:
     backend_.get().synchronize(stream); // before the chunk goes
   }
 
-  /// Adds whole fields, chosen by their definition, in slab order.
-  template <class Pass, class Choice> void add_fields(Pass& pass, Choice) const {
-    constexpr auto chosen = []<class... Types>(detail::type_list<Types...>) {
-      return std::array<bool, plan_type::field_count>{Choice::template take<typename Types::definition>...};
-    }(typename plan_type::field_types{});
+  /// Adds whole fields, those that take(number) says, in slab order.
+  template <class Pass, class Take> void add_fields(Pass& pass, const Take& take) const {
     for (const std::size_t field : detail::slab_order<Fields, Params>) {
-      if (!chosen[field] || addresses_[field] == nullptr) continue;
+      if (addresses_[field] == nullptr || !take(field)) continue;
       const field_layout& layout = plan_.layout(field);
       if (may_bridge()) { // copies and the padding between them at once
         pass.add(addresses_[field], layout.extent(), layout.position, true, true, true);
