@@ -220,7 +220,7 @@ private:
     for (const std::size_t part : set) {
       part_numbers without = needed;
       without.erase(std::find(without.begin(), without.end(), part));
-      if (!without.empty() && leaks(without, withhold)) needed = without;
+      if (!without.empty() && leaks(without, withhold)) needed.swap(without);
     }
     report(needed, withhold, guilty);
   }
