@@ -19,6 +19,14 @@ struct buffers {
   stowage::buffer<float, stowage::shape<M>, stowage::zero::never, stowage::copies<2>> states;
 };
 
+namespace {
+
+void fill(float* values, std::size_t elements) {
+  for (std::size_t index = 0; index < elements; ++index) values[index] = 1.0F;
+}
+
+} // namespace
+
 int main(int count, char** arguments) {
   const std::string_view what = count > 1 ? arguments[1] : "nothing";
   const std::size_t too_many = what == "nothing" ? 0 : 1;
@@ -27,9 +35,6 @@ int main(int count, char** arguments) {
   stowage::arena arena(plan, stowage::host_backend{});
   arena.zero_all();
   arena.zero_rows({}, stowage::tokens{7}, stowage::tokens{7});
-  const auto fill = [&](float* values, std::size_t elements) {
-    for (std::size_t index = 0; index < elements; ++index) values[index] = 1.0F;
-  };
   fill(arena->queries.data(), 21 + (what == "padding" ? too_many : 0));
   fill(arena->sums.data(), 64 + (what == "guard" ? too_many : 0));
   fill(arena->states.data(), 7 + (what == "copies" ? too_many : 0));

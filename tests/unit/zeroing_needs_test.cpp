@@ -2,6 +2,7 @@
 
 #include <stowage/backend/any.hpp>
 #include <stowage/backend/withholding.hpp>
+#include <stowage/guards.hpp>
 #include <stowage/stowage.hpp>
 #include <stowage/zeroing_needs.hpp>
 
@@ -313,6 +314,38 @@ TEST_CASE("zeroing needs: what cannot be examined is refused") {
   CHECK(arena.release().ok());
   CHECK_THROWS_AS(static_cast<void>(stowage::find_zeroing_needs(arena, step, {memory})),
                   stowage::usage_error);
+}
+
+TEST_CASE("zeroing needs: guard zones make no difference, and stay") {
+  arena_type arena(stowage::make_plan<fields>(params{tokens{8}}).with_guards(), withholding{});
+  const auto needs = examine(arena, [](arena_type& each, std::size_t token) {
+    return each->one.data()[token] + each->four.data()[token];
+  });
+  CHECK(verdict_of(needs, "one") == verdict::needed);
+  CHECK(verdict_of(needs, "two") == verdict::waste);
+  CHECK(verdict_of(needs, "four") == verdict::lie);
+  CHECK(stowage::scan_guards(arena, {}, [](const stowage::guard_damage&) {}) == 0);
+}
+
+/// Host memory with a stream that a test can take for captured.
+struct captured_backend : stowage::host_backend {
+  const bool* captures = nullptr;
+  [[nodiscard]] bool is_capturing(stream_type) const { return captures != nullptr && *captures; }
+};
+
+TEST_CASE("zeroing needs: neither poison nor the experiment runs while the stream captures") {
+  bool captures = false;
+  captured_backend memory;
+  memory.captures = &captures;
+  stowage::arena arena(stowage::make_plan<fields>(params{tokens{8}}), stowage::withholding_backend(memory));
+  static_assert(stowage::capturing_backend<decltype(arena)::backend_type>);
+  captures = true;
+  std::size_t steps = 0;
+  CHECK_THROWS_AS(stowage::poison(arena, stowage::poisons::ones), stowage::usage_error);
+  CHECK_THROWS_AS(static_cast<void>(
+                      stowage::find_zeroing_needs(arena, [&](auto&) { ++steps; }, {arena->result.memory()})),
+                  stowage::usage_error);
+  CHECK(steps == 0);
 }
 
 TEST_CASE("zeroing needs: when the step throws, passes clear again all that they are asked to") {
