@@ -65,7 +65,8 @@ constexpr fill_pattern integer_of(std::string_view element, unsigned char value)
   if (element == "i16" || element == "u16") return integer_pattern<std::uint16_t>(value);
   if (element == "i32" || element == "u32") return integer_pattern<std::uint32_t>(value);
   if (element == "i64" || element == "u64") return integer_pattern<std::uint64_t>(value);
-  if (element == "i4" || element == "u4") return integer_pattern<std::uint8_t>((value & 0xfU) * 0x11U);
+  if (element == "i4" || element == "u4")
+    return integer_pattern<std::uint8_t>(std::size_t{0x11} * (value & 0xfU));
   return {};
 }
 

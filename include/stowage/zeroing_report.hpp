@@ -3,6 +3,7 @@
 #include <stowage/detail/cold.hpp>
 #include <stowage/text.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -77,11 +78,8 @@ struct zeroing_needs {
 
   /// The outputs depend on nothing that an earlier step left behind: no lie, nothing cleared too little.
   [[nodiscard]] bool clean() const {
-    if (!deterministic) return false;
-    for (const zeroing_need& field : fields) {
-      if (field.leaks) return false;
-    }
-    return true;
+    return deterministic &&
+           std::none_of(fields.begin(), fields.end(), [](const zeroing_need& field) { return field.leaks; });
   }
   /// Bytes that one step clears to no effect.
   [[nodiscard]] std::size_t wasted_bytes() const {
