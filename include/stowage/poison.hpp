@@ -9,6 +9,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -100,6 +101,19 @@ STOWAGE_NOINLINE void write_poison(const content_node<Params>* nodes, const plac
   }
 }
 
+/// The first byte behind `begin` at which a tensor of a field begins or ends; the largest number where none
+/// does.
+template <class Params>
+constexpr std::size_t next_border(const content_node<Params>* nodes, const placed_node* placed,
+                                  std::size_t begin) {
+  std::size_t next = ~std::size_t{0};
+  for (std::uint32_t index = 0; index < nodes->length; ++index) {
+    for (const std::size_t border : {placed[index].offset, placed[index].offset + placed[index].bytes})
+      next = border > begin && border < next ? border : next;
+  }
+  return next;
+}
+
 /// Poisons bytes [begin, end) of one instance of a field, its tail included; waits for the stream.
 template <class Fields, class Params, class Backend>
 STOWAGE_NOINLINE void poison_range(arena<Fields, Params, Backend>& arena, std::size_t field, std::size_t copy,
@@ -110,13 +124,19 @@ STOWAGE_NOINLINE void poison_range(arena<Fields, Params, Backend>& arena, std::s
   std::array<placed_node, plan_type::most_nodes> placed;
   arena.plan().place_field(field, true, placed.data());
   std::array<unsigned char, 65536> chunk; // a copy to a device costs microseconds, however small
+  const auto* const nodes = plan_type::table()[field].nodes;
+  std::size_t same_until = 0; // every chunk up to here holds the same, since elements divide its size
   for (std::size_t done = begin; done < end; done += chunk.size()) {
     const std::size_t bytes = end - done < chunk.size() ? end - done : chunk.size();
-    const std::span<unsigned char> part(chunk.data(), bytes);
-    write_poison(plan_type::table()[field].nodes, placed.data(), pattern, done, part);
-    arena.backend().copy_from_host(stream, address + done, part.data(), bytes);
-    arena.backend().synchronize(stream); // before the chunk is written again
+    if (done + bytes > same_until) {
+      arena.backend().synchronize(stream); // before the chunk is written again
+      write_poison(nodes, placed.data(), pattern, done, std::span<unsigned char>(chunk.data(), bytes));
+      const std::size_t border = next_border(nodes, placed.data(), done);
+      same_until = done + bytes <= border ? border : 0;
+    }
+    arena.backend().copy_from_host(stream, address + done, chunk.data(), bytes);
   }
+  arena.backend().synchronize(stream); // before the chunk goes
 }
 
 } // namespace detail

@@ -120,6 +120,32 @@ TEST_CASE("poison: guard zones stay, more than one chunk is filled, and each chu
   CHECK(stowage::scan_guards(arena, {}, [](const stowage::guard_damage&) {}) == 0);
 }
 
+TEST_CASE("poison: parts of several chunks, none of whose borders is one of a chunk") {
+  struct parts {
+    stowage::part<stowage::f16, shape<M>> keys;    // 140002 bytes: two chunks and a bit
+    stowage::part<std::uint32_t, shape<M>> ids;    // 280004 bytes from 140004 on
+    stowage::part<stowage::bf16, shape<M>> values; // 140002 bytes from 420008 on
+  };
+  struct large {
+    buffer<stowage::regions<parts>, zero::never, stowage::tail<100000>> cache;
+  };
+  stowage::arena arena(stowage::make_plan<large>(params{tokens{70001}}), stowage::host_backend{});
+  stowage::poison(arena, {.byte = 0xdb, .signalling_nan = true, .integer_value = 7});
+  const auto& cache = arena->cache;
+  std::size_t right = 0;
+  for (std::size_t row = 0; row < 70001; ++row) {
+    const bool row_is_right = bits_of<std::uint16_t>(cache->keys.data() + row) == 0x7d00U &&
+                              cache->ids.data()[row] == 7 &&
+                              bits_of<std::uint16_t>(cache->values.data() + row) == 0x7fa0U;
+    right += row_is_right ? 1 : 0;
+  }
+  CHECK(right == 70001);
+  CHECK(cache.bytes() == 420008 + 140002);
+  for (std::size_t at = 0; at < 100000; ++at)
+    right += cache.data()[420008 + 140002 + at] == std::byte{0xdb} ? 1 : 0;
+  CHECK(right == 70001 + 100000);
+}
+
 TEST_CASE("poison: separate allocations are filled, and a released arena refuses") {
   stowage::arena arena(stowage::make_plan<fields>(params{tokens{5}}), stowage::host_backend{},
                        {.where = stowage::placement::separate});
