@@ -1,6 +1,7 @@
 #pragma once
 
 #include <stowage/backend/concept.hpp>
+#include <stowage/detail/address_sanitizer.hpp>
 #include <stowage/detail/cold.hpp>
 #include <stowage/plan.hpp>
 #include <stowage/segments.hpp>
@@ -136,6 +137,7 @@ public:
       zero_at_construction(options.stream);
       fill_at_construction(options.stream);
       fill_guards(options.stream);
+      detail::forbid_padding(*this);
     } catch (...) {
       static_cast<void>(deallocate());
       throw;
@@ -216,7 +218,9 @@ public:
   /// fields whole. Counts above the capacity clear everything; zero tokens clear only the full fields.
   void zero_rows(stream_type stream, tokens count) {
     require_memory("zero_rows");
-    run(stream, row_segments(count));
+    segments<plan_type::most_row_segments> pass;
+    add_rows(pass, 0, count.value, true, may_bridge());
+    run(stream, pass);
   }
 
   /// Clears what the tokens [first, last) reach of the row fields: the tail between the tokens of a batch and
@@ -225,7 +229,7 @@ public:
   void zero_rows(stream_type stream, tokens first, tokens last) {
     require_memory("zero_rows");
     segments<plan_type::most_row_segments> pass;
-    add_rows(pass, first.value, last.value, false);
+    add_rows(pass, first.value, last.value, false, may_bridge());
     run(stream, pass);
   }
 
@@ -243,7 +247,7 @@ public:
   [[nodiscard]] auto row_segments(tokens count) const {
     require_memory("row_segments");
     segments<plan_type::most_row_segments> pass;
-    add_rows(pass, 0, count.value, true);
+    add_rows(pass, 0, count.value, true, may_bridge() && detail::may_touch_padding<arena>);
     return pass;
   }
 
@@ -293,6 +297,7 @@ private:
   }
 
   STOWAGE_NOINLINE status deallocate() noexcept {
+    detail::permit_padding(*this); // the memory is used for other things now
     status first_failure;
     if (slab_ != nullptr) {
       first_failure.merge(backend_.get().deallocate(slab_, plan_.slab_bytes(), plan_.slab_alignment()),
@@ -353,6 +358,7 @@ private:
 
   STOWAGE_NOINLINE void fill_memory(stream_type stream, std::byte* address, std::size_t bytes,
                                     const detail::fill_pattern& fill) {
+    [[maybe_unused]] const detail::padding_access access(*this);
     std::array<unsigned char, 4096> chunk;
     for (std::size_t index = 0; index < chunk.size(); ++index) chunk[index] = fill.bytes[index % fill.size];
     for (std::size_t done = 0; done < bytes; done += chunk.size()) {
@@ -378,11 +384,12 @@ private:
     }
   }
 
-  template <class Pass> void add_rows(Pass& pass, std::size_t first, std::size_t last, bool with_full) const {
+  template <class Pass>
+  void add_rows(Pass& pass, std::size_t first, std::size_t last, bool with_full, bool bridge) const {
     plan_.visit_row_pass(first, last, with_full, [&](std::size_t field, std::size_t begin, std::size_t end) {
       const field_layout& layout = plan_.layout(field);
       pass.add(addresses_[field] + begin, end - begin, layout.position, begin == 0, end == layout.extent(),
-               may_bridge());
+               bridge);
     });
   }
 
@@ -390,7 +397,9 @@ private:
   [[nodiscard]] bool may_bridge() const { return slab_ != nullptr && plan_.guard_bytes() == 0; }
 
   template <class Pass> void run(stream_type stream, const Pass& pass) {
-    if (!pass.view().empty()) backend_.get().zero(stream, pass.view());
+    if (pass.view().empty()) return;
+    [[maybe_unused]] const detail::padding_access access(*this);
+    backend_.get().zero(stream, pass.view());
   }
 
   plan_type plan_;
