@@ -184,8 +184,6 @@ struct result {
   bool has_value = false;
   std::size_t value = 0;
   std::string message;
-
-  friend bool operator==(const result&, const result&) = default;
 };
 
 /// What the data has for the next formula. `text` is how it is printed, `call` evaluates it.

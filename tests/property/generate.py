@@ -614,8 +614,8 @@ def main():
     folder.mkdir(parents=True, exist_ok=True)
     # One generator a file: more of one kind leaves the others as they are.
     write_programs(random.Random(f"{arguments.seed} programs"), folder / "programs.txt", 8000)
-    write_formulas(random.Random(f"{arguments.seed} formulas"), folder / "formulas.txt", folder / "formulas.inc", 60)
-    write_lists(random.Random(f"{arguments.seed} lists"), folder / "lists.txt", folder / "lists.inc", 16)
+    write_formulas(random.Random(f"{arguments.seed} formulas"), folder / "formulas.txt", folder / "formulas.inc", 48)
+    write_lists(random.Random(f"{arguments.seed} lists"), folder / "lists.txt", folder / "lists.inc", 12)
 
 
 if __name__ == "__main__":
