@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <memory_resource>
 #include <new>
+#include <span>
 #include <stdexcept>
 #include <string>
 
@@ -132,6 +133,96 @@ TEST_CASE("failures: more than the host has is out_of_memory with the bytes, and
       CHECK(error.bytes() == 9223372036854775808U + (where == placement::slab ? 8U : 0U));
       CHECK(std::string(error.what()).find(std::to_string(error.bytes())) != std::string::npos);
     }
+    CHECK(books.blocks() == 0);
+    CHECK(books.complaints() == "");
+  }
+}
+
+/// Host memory whose stream can be captured, whose driver may not be able to tell, and whose calls may throw what is no
+/// std::exception.
+struct odd_backend : stowage::host_backend {
+  bool capturing = false;
+  bool cannot_tell = false;
+  bool throws_a_number = false;
+
+  [[nodiscard]] bool is_capturing(stowage::host_stream /*stream*/) {
+    if (cannot_tell) throw stowage::backend_error("the driver is gone", 4);
+    return capturing;
+  }
+  void zero(stowage::host_stream stream, std::span<const stowage::segment> segments) {
+    if (throws_a_number) throw 42;
+    host_backend::zero(stream, segments);
+  }
+  void synchronize(stowage::host_stream /*stream*/) {
+    if (throws_a_number) throw 43;
+  }
+};
+
+/// Keeps the books of an odd_backend.
+struct audited_odd_backend : odd_backend {
+  test::ledger* books;
+  explicit audited_odd_backend(test::ledger& given) : books(&given) {}
+  [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) {
+    void* const address = host_backend::allocate(bytes, alignment);
+    books->allocated(address, bytes, alignment);
+    return address;
+  }
+  stowage::status deallocate(void* address, std::size_t bytes, std::size_t alignment) noexcept {
+    books->given_back(address, bytes, alignment);
+    return host_backend::deallocate(address, bytes, alignment);
+  }
+};
+
+TEST_CASE(
+    "failures: a stream that captures, and one that cannot tell: refused before anything is allocated") {
+  test::ledger books;
+  audited_odd_backend backend(books);
+  const auto plan = make_plan(true);
+  backend.capturing = true;
+  CHECK_THROWS_WITH_AS(
+      stowage::arena(plan, backend),
+      "stowage: making an arena is not possible while the stream captures; do it before the capture "
+      "begins",
+      stowage::usage_error);
+  backend.capturing = false;
+  backend.cannot_tell = true;
+  CHECK_THROWS_WITH_AS(stowage::arena(plan, backend), "the driver is gone", stowage::backend_error);
+  CHECK(books.blocks() == 0);
+
+  backend.cannot_tell = false;
+  stowage::arena arena(plan, backend);
+  const auto ignore = [](const auto&) {};
+  for (const bool capturing : {true, false}) {
+    backend.capturing = capturing;
+    backend.cannot_tell = !capturing;
+    CHECK_THROWS(stowage::checksum<test::failures::listed>(arena, {}, ignore));
+    CHECK_THROWS(static_cast<void>(stowage::scan_guards(arena, {}, ignore)));
+    CHECK_NOTHROW(arena.zero_rows({}, stowage::tokens{3})); // a pass can be captured
+  }
+  backend.cannot_tell = false;
+  CHECK(stowage::scan_guards(arena, {}, ignore) == 0);
+  CHECK(arena.release().ok());
+  CHECK(books.blocks() == 0);
+  CHECK(books.complaints() == "");
+}
+
+TEST_CASE(
+    "failures: a backend throws what is no std::exception: nothing is left, and an arena stays usable") {
+  test::ledger books;
+  audited_odd_backend backend(books);
+  for (const placement where : {placement::slab, placement::separate}) {
+    const stowage::arena_options<stowage::host_stream> options{where, {}};
+    backend.throws_a_number = true;
+    CHECK_THROWS_AS(stowage::arena(make_plan(), backend, options), int);
+    CHECK(books.blocks() == 0);
+    backend.throws_a_number = false;
+    stowage::arena arena(make_plan(), backend, options);
+    backend.throws_a_number = true;
+    CHECK_THROWS_AS(arena.zero_all(), int);
+    CHECK_THROWS_AS(stowage::checksum<test::failures::listed>(arena, {}, [](const auto&) {}), int);
+    backend.throws_a_number = false;
+    CHECK_NOTHROW(arena.zero_all());
+    CHECK(arena.release().ok());
     CHECK(books.blocks() == 0);
     CHECK(books.complaints() == "");
   }
