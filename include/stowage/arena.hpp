@@ -106,8 +106,8 @@ private:
 /// A plan with its memory: the field list, bound. `arena->field` is the handle of a field; addresses stay the
 /// same until release(), also when the arena is moved. Made from a plan and a backend, with the types
 /// deduced: `stowage::arena arena(plan, backend);`. An lvalue backend is referred to and must outlive the
-/// arena; a temporary is taken over. Not for use from several threads at once; different arenas are
-/// independent.
+/// arena; a temporary is taken over. Accessors may be called from any thread while passes run; nothing beside
+/// a move or release() (docs/how-to/threads.md).
 ///
 /// Passes are one backend call each, use no heap, and throw usage_error on a released arena.
 template <class Fields, class Params, class Backend> class arena {
