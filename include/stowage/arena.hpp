@@ -133,10 +133,11 @@ public:
     if (plan_.guard_bytes() != 0 && placement_ != placement::slab) detail::refuse_guards_without_slab();
     try {
       allocate();
-      bind();
-      zero_at_construction(options.stream);
+      const bool clearing = zero_at_construction(options.stream);
+      bind(); // while a device clears
       fill_at_construction(options.stream);
       fill_guards(options.stream);
+      if (clearing) backend_.get().synchronize(options.stream);
       detail::forbid_padding(*this);
     } catch (...) {
       static_cast<void>(deallocate());
@@ -333,11 +334,12 @@ private:
     }
   }
 
-  STOWAGE_NOINLINE void zero_at_construction(stream_type stream) {
+  /// Whether there is something to wait for.
+  STOWAGE_NOINLINE bool zero_at_construction(stream_type stream) {
     segments<plan_type::field_instances> pass;
     add_fields(pass, [](std::size_t field) { return plan_type::table()[field].cleared_at_construction; });
     run(stream, pass);
-    if (!pass.view().empty()) backend_.get().synchronize(stream);
+    return !pass.view().empty();
   }
 
   /// Sets the fields that carry pad_fill.

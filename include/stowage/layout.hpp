@@ -38,7 +38,8 @@ struct simple_rows {
   [[nodiscard]] constexpr std::size_t reached_by(std::size_t count) const {
     const std::size_t owned = owned_by(count);
     const std::size_t rows = owned < floor ? floor : owned;
-    return multiple == 1 ? rows : stowage::detail::round_up(rows, multiple);
+    if ((multiple & (multiple - 1)) == 0) return (rows + multiple - 1) & ~(multiple - 1); // no division
+    return stowage::detail::round_up(rows, multiple);
   }
 };
 

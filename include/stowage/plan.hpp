@@ -341,6 +341,8 @@ private:
     std::size_t minimum = 0;
     /// All ranges begin at byte 0.
     bool one_prefix = true;
+    /// One range only, whose rows are a simple form of the token count: most fields.
+    bool simple = false;
   };
 
   STOWAGE_NOINLINE constexpr void evaluate(std::size_t field, bool armed) {
@@ -460,7 +462,7 @@ private:
     nodes_type placed{};
     place_field(field, true, evaluate, placed.data());
     row_field& entry = row_fields_[row_field_count_++];
-    entry = {field, range_count_, range_count_, 0, true};
+    entry = {field, range_count_, range_count_, 0, true, false};
     if (layouts_[field].state == field_state::present) {
       detail::collect_row_ranges(
           table()[field].nodes, placed.data(), field, evaluate,
@@ -470,6 +472,8 @@ private:
     for (std::size_t index = entry.first; index < entry.last; ++index) {
       if (ranges_[index].base != 0) entry.one_prefix = false;
     }
+    entry.simple =
+        entry.last - entry.first == 1 && entry.one_prefix && ranges_[entry.first].simple.multiple != 0;
     if (entry.last != entry.first) entry.minimum = detail::floor_of_node(*table()[field].nodes, evaluate);
   }
 
@@ -528,6 +532,16 @@ private:
                                  const Visit& visit) const {
     const row_field& entry = row_fields_[place];
     const field_layout& layout = layouts_[entry.field];
+    if (entry.simple) {
+      const detail::row_range<Params>& range = ranges_[entry.first];
+      const std::size_t rows = range.simple.reached_by(last);
+      const std::size_t floor = larger(entry.minimum, range.minimum);
+      const std::size_t reached = larger(floor, rows * range.row_bytes);
+      const std::size_t begin = first == 0 ? 0 : range.simple.owned_by(first) * range.row_bytes;
+      visit_copies(entry.field, begin, rows == range.rows || reached > layout.bytes ? layout.bytes : reached,
+                   visit);
+      return;
+    }
     fault never;
     const detail::evaluator<Params> reach{params_, never, last};
     const detail::evaluator<Params> live{params_, never, first, true};

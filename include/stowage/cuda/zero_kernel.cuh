@@ -11,14 +11,21 @@ namespace stowage::cuda::detail {
 /// odd start of a segment and at its odd end. Tiles begin at multiples of 16 except the first.
 template <unsigned int Capacity>
 __device__ inline void zero_tile_of_segment(const zero_arguments<Capacity>& arguments) {
-  unsigned int low = 0;
-  unsigned int high = arguments.count;
-  while (low + 1 < high) { // the last segment that begins at this block or before
-    const unsigned int middle = (low + high) / 2;
-    if (arguments.first_block[middle] <= blockIdx.x) {
-      low = middle;
-    } else {
-      high = middle;
+  unsigned int low = 0; // the last segment that begins at this block or before
+  if (Capacity <= few_zero_segments) {
+    // Loads that do not wait for one another, where a search is a chain of them.
+#pragma unroll
+    for (unsigned int index = 1; index < Capacity; ++index)
+      low += arguments.first_block[index] <= blockIdx.x ? 1U : 0U;
+  } else {
+    unsigned int high = arguments.count;
+    while (low + 1 < high) {
+      const unsigned int middle = (low + high) / 2;
+      if (arguments.first_block[middle] <= blockIdx.x) {
+        low = middle;
+      } else {
+        high = middle;
+      }
     }
   }
   const unsigned long long segment = arguments.address[low];

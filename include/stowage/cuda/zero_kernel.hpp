@@ -70,8 +70,11 @@ unsigned int fill_zero_arguments(zero_arguments<Capacity>& arguments, std::span<
     arguments.address[0] = 0;
     arguments.bytes[0] = 0;
   }
-  arguments.first_block[index] = block;
   arguments.count = index;
+  if constexpr (Capacity <= few_zero_segments) {
+    for (unsigned int behind = index == 0 ? 1 : index; behind <= Capacity; ++behind)
+      arguments.first_block[behind] = no_block;
+  }
   return block == 0 ? 1 : block; // a grid cannot be empty
 }
 

@@ -11,115 +11,173 @@ inline constexpr char zero_kernel_ptx[] = R"ptx(
 .visible .entry stowage_zero_few_segments(
 	.param .align 8 .b8 stowage_zero_few_segments_param_0[488]
 )
-.maxntid 512, 1, 1
+.maxntid 256, 1, 1
 {
-	.reg .pred 	%p<13>;
+	.reg .pred 	%p<33>;
 	.reg .b16 	%rs<4>;
-	.reg .b32 	%r<21>;
-	.reg .b64 	%rd<39>;
-	mov.b64 	%rd13, stowage_zero_few_segments_param_0;
-	ld.param.u32 	%r20, [stowage_zero_few_segments_param_0];
-	setp.gt.u32 	%p1, %r20, 1;
-	@%p1 bra 	$L__BB0_2;
+	.reg .b32 	%r<53>;
+	.reg .b64 	%rd<80>;
+	mov.b64 	%rd10, stowage_zero_few_segments_param_0;
+	ld.param.v2.u32 	{%r1, %r2}, [stowage_zero_few_segments_param_0+8];
+	mov.u32 	%r5, %ctaid.x;
+	setp.le.u32 	%p1, %r1, %r5;
+	selp.u64 	%rd12, 1, 0, %p1;
+	setp.le.u32 	%p2, %r2, %r5;
+	selp.u64 	%rd13, 1, 0, %p2;
+	add.s64 	%rd14, %rd12, %rd13;
+	ld.param.v2.u32 	{%r6, %r7}, [stowage_zero_few_segments_param_0+16];
+	setp.le.u32 	%p3, %r6, %r5;
+	selp.u64 	%rd15, 1, 0, %p3;
+	add.s64 	%rd16, %rd14, %rd15;
+	setp.le.u32 	%p4, %r7, %r5;
+	selp.u64 	%rd17, 1, 0, %p4;
+	add.s64 	%rd18, %rd16, %rd17;
+	ld.param.v2.u32 	{%r10, %r11}, [stowage_zero_few_segments_param_0+24];
+	setp.le.u32 	%p5, %r10, %r5;
+	selp.u64 	%rd19, 1, 0, %p5;
+	add.s64 	%rd20, %rd18, %rd19;
+	setp.le.u32 	%p6, %r11, %r5;
+	selp.u64 	%rd21, 1, 0, %p6;
+	add.s64 	%rd22, %rd20, %rd21;
+	ld.param.v2.u32 	{%r14, %r15}, [stowage_zero_few_segments_param_0+32];
+	setp.le.u32 	%p7, %r14, %r5;
+	selp.u64 	%rd23, 1, 0, %p7;
+	add.s64 	%rd24, %rd22, %rd23;
+	setp.le.u32 	%p8, %r15, %r5;
+	selp.u64 	%rd25, 1, 0, %p8;
+	add.s64 	%rd26, %rd24, %rd25;
+	ld.param.v2.u32 	{%r18, %r19}, [stowage_zero_few_segments_param_0+40];
+	setp.le.u32 	%p9, %r18, %r5;
+	selp.u64 	%rd27, 1, 0, %p9;
+	add.s64 	%rd28, %rd26, %rd27;
+	setp.le.u32 	%p10, %r19, %r5;
+	selp.u64 	%rd29, 1, 0, %p10;
+	add.s64 	%rd30, %rd28, %rd29;
+	ld.param.v2.u32 	{%r22, %r23}, [stowage_zero_few_segments_param_0+48];
+	setp.le.u32 	%p11, %r22, %r5;
+	selp.u64 	%rd31, 1, 0, %p11;
+	add.s64 	%rd32, %rd30, %rd31;
+	setp.le.u32 	%p12, %r23, %r5;
+	selp.u64 	%rd33, 1, 0, %p12;
+	add.s64 	%rd34, %rd32, %rd33;
+	ld.param.v2.u32 	{%r26, %r27}, [stowage_zero_few_segments_param_0+56];
+	setp.le.u32 	%p13, %r26, %r5;
+	selp.u64 	%rd35, 1, 0, %p13;
+	add.s64 	%rd36, %rd34, %rd35;
+	setp.le.u32 	%p14, %r27, %r5;
+	selp.u64 	%rd37, 1, 0, %p14;
+	add.s64 	%rd38, %rd36, %rd37;
+	ld.param.v2.u32 	{%r30, %r31}, [stowage_zero_few_segments_param_0+64];
+	setp.le.u32 	%p15, %r30, %r5;
+	selp.u64 	%rd39, 1, 0, %p15;
+	add.s64 	%rd40, %rd38, %rd39;
+	setp.le.u32 	%p16, %r31, %r5;
+	selp.u64 	%rd41, 1, 0, %p16;
+	add.s64 	%rd42, %rd40, %rd41;
+	ld.param.v2.u32 	{%r34, %r35}, [stowage_zero_few_segments_param_0+72];
+	setp.le.u32 	%p17, %r34, %r5;
+	selp.u64 	%rd43, 1, 0, %p17;
+	add.s64 	%rd44, %rd42, %rd43;
+	setp.le.u32 	%p18, %r35, %r5;
+	selp.u64 	%rd45, 1, 0, %p18;
+	add.s64 	%rd46, %rd44, %rd45;
+	ld.param.v2.u32 	{%r38, %r39}, [stowage_zero_few_segments_param_0+80];
+	setp.le.u32 	%p19, %r38, %r5;
+	selp.u64 	%rd47, 1, 0, %p19;
+	add.s64 	%rd48, %rd46, %rd47;
+	setp.le.u32 	%p20, %r39, %r5;
+	selp.u64 	%rd49, 1, 0, %p20;
+	add.s64 	%rd50, %rd48, %rd49;
+	ld.param.v2.u32 	{%r42, %r43}, [stowage_zero_few_segments_param_0+88];
+	setp.le.u32 	%p21, %r42, %r5;
+	selp.u64 	%rd51, 1, 0, %p21;
+	add.s64 	%rd52, %rd50, %rd51;
+	setp.le.u32 	%p22, %r43, %r5;
+	selp.u64 	%rd53, 1, 0, %p22;
+	add.s64 	%rd54, %rd52, %rd53;
+	ld.param.u32 	%r46, [stowage_zero_few_segments_param_0+96];
+	setp.le.u32 	%p23, %r46, %r5;
+	selp.u64 	%rd55, 1, 0, %p23;
+	add.s64 	%rd56, %rd54, %rd55;
+	shl.b64 	%rd57, %rd56, 2;
+	and.b64  	%rd58, %rd57, 17179869180;
+	add.s64 	%rd59, %rd10, %rd58;
+	shl.b64 	%rd60, %rd56, 3;
+	and.b64  	%rd61, %rd60, 34359738360;
+	add.s64 	%rd62, %rd10, %rd61;
+	ld.param.u64 	%rd63, [%rd62+296];
+	ld.param.u64 	%rd64, [%rd62+104];
+	add.s64 	%rd65, %rd63, %rd64;
+	and.b64  	%rd66, %rd64, -16;
+	ld.param.u32 	%r47, [%rd59+4];
+	sub.s32 	%r48, %r5, %r47;
+	mul.wide.u32 	%rd67, %r48, 8192;
+	add.s64 	%rd1, %rd67, %rd66;
+	add.s64 	%rd68, %rd1, 8192;
+	max.u64 	%rd2, %rd1, %rd64;
+	min.u64 	%rd3, %rd68, %rd65;
+	add.s64 	%rd69, %rd2, 15;
+	and.b64  	%rd4, %rd69, -16;
+	and.b64  	%rd5, %rd3, -16;
+	setp.eq.s64 	%p24, %rd4, %rd1;
+	setp.eq.s64 	%p25, %rd5, %rd68;
+	and.pred  	%p26, %p24, %p25;
+	@%p26 bra 	$L__BB0_10;
 	bra.uni 	$L__BB0_1;
-$L__BB0_2:
-	mov.u32 	%r19, 0;
-	mov.u32 	%r2, %ctaid.x;
-$L__BB0_3:
-	add.s32 	%r8, %r19, %r20;
-	shr.u32 	%r9, %r8, 1;
-	mul.wide.u32 	%rd15, %r9, 4;
-	add.s64 	%rd16, %rd13, %rd15;
-	ld.param.u32 	%r10, [%rd16+4];
-	setp.le.u32 	%p2, %r10, %r2;
-	selp.b32 	%r20, %r20, %r9, %p2;
-	selp.b32 	%r19, %r9, %r19, %p2;
-	add.s32 	%r11, %r19, 1;
-	setp.lt.u32 	%p3, %r11, %r20;
-	@%p3 bra 	$L__BB0_3;
-	cvt.u64.u32 	%rd37, %r19;
-	bra.uni 	$L__BB0_5;
-$L__BB0_1:
-	mov.u64 	%rd37, 0;
-$L__BB0_5:
-	shl.b64 	%rd17, %rd37, 3;
-	add.s64 	%rd18, %rd13, %rd17;
-	ld.param.u64 	%rd19, [%rd18+296];
-	ld.param.u64 	%rd20, [%rd18+104];
-	add.s64 	%rd21, %rd19, %rd20;
-	and.b64  	%rd22, %rd20, -16;
-	shl.b64 	%rd23, %rd37, 2;
-	add.s64 	%rd24, %rd13, %rd23;
-	ld.param.u32 	%r12, [%rd24+4];
-	mov.u32 	%r13, %ctaid.x;
-	sub.s32 	%r14, %r13, %r12;
-	mul.wide.u32 	%rd25, %r14, 16384;
-	add.s64 	%rd4, %rd25, %rd22;
-	add.s64 	%rd26, %rd4, 16384;
-	max.u64 	%rd5, %rd4, %rd20;
-	min.u64 	%rd6, %rd26, %rd21;
-	add.s64 	%rd27, %rd5, 15;
-	and.b64  	%rd7, %rd27, -16;
-	and.b64  	%rd8, %rd6, -16;
-	setp.eq.s64 	%p4, %rd7, %rd4;
-	setp.eq.s64 	%p5, %rd8, %rd26;
-	and.pred  	%p6, %p4, %p5;
-	@%p6 bra 	$L__BB0_15;
-	bra.uni 	$L__BB0_6;
-$L__BB0_15:
-	mov.u32 	%r17, %tid.x;
-	mul.wide.u32 	%rd35, %r17, 16;
-	add.s64 	%rd36, %rd4, %rd35;
-	mov.u32 	%r18, 0;
-	st.v4.u32 	[%rd36], {%r18, %r18, %r18, %r18};
-	st.v4.u32 	[%rd36+8192], {%r18, %r18, %r18, %r18};
-	bra.uni 	$L__BB0_16;
-$L__BB0_6:
-	setp.lt.u64 	%p7, %rd7, %rd8;
-	mov.u32 	%r15, %tid.x;
-	cvt.u64.u32 	%rd9, %r15;
-	@%p7 bra 	$L__BB0_9;
-	bra.uni 	$L__BB0_7;
-$L__BB0_9:
-	shl.b64 	%rd30, %rd9, 4;
-	add.s64 	%rd38, %rd7, %rd30;
-	setp.ge.u64 	%p9, %rd38, %rd8;
-	@%p9 bra 	$L__BB0_11;
 $L__BB0_10:
-	mov.u32 	%r16, 0;
-	st.v4.u32 	[%rd38], {%r16, %r16, %r16, %r16};
-	add.s64 	%rd38, %rd38, 8192;
-	setp.lt.u64 	%p10, %rd38, %rd8;
-	@%p10 bra 	$L__BB0_10;
-$L__BB0_11:
-	sub.s64 	%rd31, %rd7, %rd5;
-	setp.le.u64 	%p11, %rd31, %rd9;
-	@%p11 bra 	$L__BB0_13;
-	add.s64 	%rd32, %rd5, %rd9;
+	mov.u32 	%r51, %tid.x;
+	mul.wide.u32 	%rd77, %r51, 16;
+	add.s64 	%rd78, %rd1, %rd77;
+	mov.u32 	%r52, 0;
+	st.v4.u32 	[%rd78], {%r52, %r52, %r52, %r52};
+	st.v4.u32 	[%rd78+4096], {%r52, %r52, %r52, %r52};
+	bra.uni 	$L__BB0_11;
+$L__BB0_1:
+	setp.lt.u64 	%p27, %rd4, %rd5;
+	mov.u32 	%r49, %tid.x;
+	cvt.u64.u32 	%rd6, %r49;
+	@%p27 bra 	$L__BB0_4;
+	bra.uni 	$L__BB0_2;
+$L__BB0_4:
+	shl.b64 	%rd72, %rd6, 4;
+	add.s64 	%rd79, %rd4, %rd72;
+	setp.ge.u64 	%p29, %rd79, %rd5;
+	@%p29 bra 	$L__BB0_6;
+$L__BB0_5:
+	mov.u32 	%r50, 0;
+	st.v4.u32 	[%rd79], {%r50, %r50, %r50, %r50};
+	add.s64 	%rd79, %rd79, 4096;
+	setp.lt.u64 	%p30, %rd79, %rd5;
+	@%p30 bra 	$L__BB0_5;
+$L__BB0_6:
+	sub.s64 	%rd73, %rd4, %rd2;
+	setp.le.u64 	%p31, %rd73, %rd6;
+	@%p31 bra 	$L__BB0_8;
+	add.s64 	%rd74, %rd2, %rd6;
 	mov.u16 	%rs2, 0;
-	st.u8 	[%rd32], %rs2;
-$L__BB0_13:
-	sub.s64 	%rd33, %rd6, %rd8;
-	setp.le.u64 	%p12, %rd33, %rd9;
-	@%p12 bra 	$L__BB0_16;
-	add.s64 	%rd34, %rd8, %rd9;
+	st.u8 	[%rd74], %rs2;
+$L__BB0_8:
+	sub.s64 	%rd75, %rd3, %rd5;
+	setp.le.u64 	%p32, %rd75, %rd6;
+	@%p32 bra 	$L__BB0_11;
+	add.s64 	%rd76, %rd5, %rd6;
 	mov.u16 	%rs3, 0;
-	st.u8 	[%rd34], %rs3;
-	bra.uni 	$L__BB0_16;
-$L__BB0_7:
-	sub.s64 	%rd28, %rd6, %rd5;
-	setp.le.u64 	%p8, %rd28, %rd9;
-	@%p8 bra 	$L__BB0_16;
-	add.s64 	%rd29, %rd5, %rd9;
+	st.u8 	[%rd76], %rs3;
+	bra.uni 	$L__BB0_11;
+$L__BB0_2:
+	sub.s64 	%rd70, %rd3, %rd2;
+	setp.le.u64 	%p28, %rd70, %rd6;
+	@%p28 bra 	$L__BB0_11;
+	add.s64 	%rd71, %rd2, %rd6;
 	mov.u16 	%rs1, 0;
-	st.u8 	[%rd29], %rs1;
-$L__BB0_16:
+	st.u8 	[%rd71], %rs1;
+$L__BB0_11:
 	ret;
 }
 .visible .entry stowage_zero_many_segments(
 	.param .align 8 .b8 stowage_zero_many_segments_param_0[2408]
 )
-.maxntid 512, 1, 1
+.maxntid 256, 1, 1
 {
 	.reg .pred 	%p<13>;
 	.reg .b16 	%rs<4>;
@@ -161,9 +219,9 @@ $L__BB1_5:
 	ld.param.u32 	%r12, [%rd24+4];
 	mov.u32 	%r13, %ctaid.x;
 	sub.s32 	%r14, %r13, %r12;
-	mul.wide.u32 	%rd25, %r14, 16384;
+	mul.wide.u32 	%rd25, %r14, 8192;
 	add.s64 	%rd4, %rd25, %rd22;
-	add.s64 	%rd26, %rd4, 16384;
+	add.s64 	%rd26, %rd4, 8192;
 	max.u64 	%rd5, %rd4, %rd20;
 	min.u64 	%rd6, %rd26, %rd21;
 	add.s64 	%rd27, %rd5, 15;
@@ -180,7 +238,7 @@ $L__BB1_15:
 	add.s64 	%rd36, %rd4, %rd35;
 	mov.u32 	%r18, 0;
 	st.v4.u32 	[%rd36], {%r18, %r18, %r18, %r18};
-	st.v4.u32 	[%rd36+8192], {%r18, %r18, %r18, %r18};
+	st.v4.u32 	[%rd36+4096], {%r18, %r18, %r18, %r18};
 	bra.uni 	$L__BB1_16;
 $L__BB1_6:
 	setp.lt.u64 	%p7, %rd7, %rd8;
@@ -196,7 +254,7 @@ $L__BB1_9:
 $L__BB1_10:
 	mov.u32 	%r16, 0;
 	st.v4.u32 	[%rd38], {%r16, %r16, %r16, %r16};
-	add.s64 	%rd38, %rd38, 8192;
+	add.s64 	%rd38, %rd38, 4096;
 	setp.lt.u64 	%p10, %rd38, %rd8;
 	@%p10 bra 	$L__BB1_10;
 $L__BB1_11:
