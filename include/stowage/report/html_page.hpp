@@ -16,7 +16,7 @@ h1 { font-size: 1.25rem; margin: 0 0 .3rem; }
 h2 { font-size: 1.05rem; margin: 1.2rem 0 .3rem; }
 #map { position: relative; height: 72px; background: #e8e8e8; overflow: hidden; cursor: grab; }
 #map div { position: absolute; top: 0; height: 100%; box-sizing: border-box; overflow: hidden; white-space: nowrap; }
-#map .buffer { border-right: 1px solid #fff; color: #fff; font-size: 12px; padding: 3px 0 0 4px; }
+#map .buffer { border-right: 1px solid #fff; color: #fff; font-size: 12px; line-height: 24px; text-indent: 4px; }
 #map .live { top: auto; bottom: 0; height: 45%; background: rgba(0, 0, 0, .45); pointer-events: none; }
 .rows { background: #2a9d8f; } .full { background: #e9a820; } .never { background: #5b7fa6; }
 .key { display: inline-block; width: 12px; height: 12px; margin: 0 4px 0 12px; vertical-align: -1px; }
