@@ -477,6 +477,14 @@ class Terminal(CommandTest):
                 self.good(*[QWEN3 if word == "config.json" else word for word in words if word not in ("--plot", "sweep.svg")],
                           status=1 if command == "diff" else 0)
 
+    def test_the_session_in_the_tutorial(self):
+        """Its output is what the commands print, letter by letter."""
+        tutorial = (SOURCE / "docs" / "tutorial.md").read_text(encoding="utf-8")
+        sessions = re.findall(r"(?ms)^```console\n\$ stowage ([^\n]*)\n(.*?)^```$", tutorial)
+        self.assertEqual(len(sessions), 2)
+        for command, output in sessions:
+            self.assertEqual(self.good(*command.split(), cwd=SOURCE), output)
+
     def test_version(self):
         version = re.search(r"VERSION ([0-9.]+)", (SOURCE / "CMakeLists.txt").read_text(encoding="utf-8").split("project(")[1])
         self.assertEqual(self.good("--version"), f"stowage {version[1]}\n")
