@@ -21,6 +21,7 @@ using json = nlohmann::ordered_json;
 using stowage::bytes_text;
 
 struct change {
+  std::size_t field = 0;
   std::string_view name;
   std::size_t before = 0;
   std::size_t after = 0;
@@ -68,11 +69,12 @@ comparison compare(const stowage::llm::forward_plan& one, const stowage::llm::fo
     if (one.bytes(field) == other.bytes(field)) {
       ++result.unchanged;
     } else {
-      result.changes.push_back({one.name(field), one.bytes(field), other.bytes(field)});
+      result.changes.push_back({field, one.name(field), one.bytes(field), other.bytes(field)});
     }
   }
-  std::stable_sort(result.changes.begin(), result.changes.end(),
-                   [](const change& left, const change& right) { return left.size() > right.size(); });
+  std::sort(result.changes.begin(), result.changes.end(), [](const change& left, const change& right) {
+    return left.size() != right.size() ? left.size() > right.size() : left.field < right.field;
+  });
   return result;
 }
 

@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <numeric>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -39,6 +40,7 @@ struct plan_at {
 
 /// One buffer that takes more at one value more.
 struct growth {
+  std::size_t field = 0;
   std::string_view name;
   std::size_t before = 0;
   std::size_t after = 0;
@@ -106,10 +108,12 @@ private:
 
   static void describe(fit_report& report, const forward_plan& plan) {
     report.slab_bytes = plan.slab_bytes();
-    for (std::size_t field = 0; field < plan.field_count; ++field)
-      report.largest.emplace_back(plan.name(field), plan.bytes(field));
-    std::stable_sort(report.largest.begin(), report.largest.end(),
-                     [](const auto& one, const auto& other) { return one.second > other.second; });
+    std::vector<std::size_t> fields(plan.field_count);
+    std::iota(fields.begin(), fields.end(), std::size_t{0});
+    std::sort(fields.begin(), fields.end(), [&plan](std::size_t one, std::size_t other) {
+      return plan.bytes(one) != plan.bytes(other) ? plan.bytes(one) > plan.bytes(other) : one < other;
+    });
+    for (const std::size_t field : fields) report.largest.emplace_back(plan.name(field), plan.bytes(field));
     report.largest.resize(5);
   }
 
@@ -117,12 +121,13 @@ private:
     report.next_bytes = next.slab_bytes();
     for (std::size_t field = 0; field < plan.field_count; ++field) {
       if (next.bytes(field) > plan.bytes(field))
-        report.growing.push_back({plan.name(field), plan.bytes(field), next.bytes(field)});
+        report.growing.push_back({field, plan.name(field), plan.bytes(field), next.bytes(field)});
     }
-    std::stable_sort(report.growing.begin(), report.growing.end(),
-                     [](const growth& one, const growth& other) {
-                       return one.after - one.before > other.after - other.before;
-                     });
+    std::sort(report.growing.begin(), report.growing.end(), [](const growth& one, const growth& other) {
+      const std::size_t size = one.after - one.before;
+      const std::size_t other_size = other.after - other.before;
+      return size != other_size ? size > other_size : one.field < other.field;
+    });
   }
 
   const options& wanted_;

@@ -5,6 +5,7 @@
 #include "operations.hpp"
 #include "plan_command.hpp"
 #include "poisoned_backend.hpp"
+#include "promise.hpp"
 #include "run_memory.hpp"
 #include "table_output.hpp"
 
@@ -27,98 +28,6 @@ namespace {
 using stowage::tokens;
 using stowage::llm::forward_buffers;
 using stowage::llm::forward_plan;
-
-// What a pass promises.
-
-/// The ranges that a pass is to clear, by the number of the field, or what is wrong with the promise itself.
-struct promise {
-  std::vector<std::vector<byte_range>> cleared =
-      std::vector<std::vector<byte_range>>(forward_plan::field_count);
-  std::string problem;
-
-  void expect(bool holds, std::string_view field, std::string_view what) {
-    if (!holds && problem.empty()) problem.append(field).append(": ").append(what);
-  }
-};
-
-promise whole_fields(const forward_plan& plan, const std::vector<std::size_t>& fields) {
-  promise result;
-  for (const std::size_t field : fields) {
-    if (plan.present(field)) result.cleared[field].push_back({0, plan.bytes(field)});
-  }
-  return result;
-}
-
-/// The fields with a row or full policy.
-promise zeroed_fields(const forward_plan& plan) {
-  std::vector<std::size_t> fields;
-  for (std::size_t field = 0; field < forward_plan::field_count; ++field) {
-    if (stowage::report_field(plan, field).policy != "never") fields.push_back(field);
-  }
-  promise result = whole_fields(plan, fields);
-  std::size_t bytes = 0;
-  for (const std::vector<byte_range>& ranges : result.cleared) bytes += size_of(ranges);
-  result.expect(bytes == plan.zero_all_bytes(), "plan",
-                "zero_all_bytes() is another sum than that of its buffers");
-  return result;
-}
-
-/// The seven buffers that a prefill needs cleared, here by name and not by tag.
-promise prefill_essentials(const forward_plan& plan) {
-  return whole_fields(plan, {forward_plan::index_of<&forward_buffers::hidden_states>(),
-                             forward_plan::index_of<&forward_buffers::residual>(),
-                             forward_plan::index_of<&forward_buffers::gate_logits>(),
-                             forward_plan::index_of<&forward_buffers::moe_output>(),
-                             forward_plan::index_of<&forward_buffers::expert_gate_out>(),
-                             forward_plan::index_of<&forward_buffers::expert_up_out>(),
-                             forward_plan::index_of<&forward_buffers::expert_down_out>()});
-}
-
-promise reached_rows(const forward_plan& plan, std::size_t first, std::size_t last, bool with_full) {
-  promise result;
-  plan.visit_row_pass(first, last, with_full, [&](std::size_t field, std::size_t begin, std::size_t end) {
-    result.cleared[field].push_back({begin, end});
-  });
-  for (std::size_t field = 0; field < forward_plan::field_count; ++field) {
-    result.expect(well_formed(result.cleared[field], plan.bytes(field)), plan.name(field),
-                  "the ranges of the row pass are out of order or out of bounds");
-  }
-  return result;
-}
-
-/// Rows of the first `count` tokens, which have to agree with the byte counts of the plan.
-promise first_rows(const forward_plan& plan, std::size_t count) {
-  promise result = reached_rows(plan, 0, count, true);
-  std::size_t total = 0;
-  for (std::size_t field = 0; field < forward_plan::field_count; ++field) {
-    const std::size_t bytes = size_of(result.cleared[field]);
-    total += bytes;
-    result.expect(bytes == plan.zero_bytes(field, tokens{count}), plan.name(field),
-                  "the ranges of the row pass have other bytes than zero_bytes()");
-  }
-  result.expect(total == plan.zero_rows_bytes(tokens{count}), "plan",
-                "the ranges of the row pass have other bytes than zero_rows_bytes()");
-  if (count > 0 && count >= plan.params().max_batch_tokens.value) {
-    result.expect(result.cleared == zeroed_fields(plan).cleared, "plan",
-                  "a row pass over all tokens does not clear everything");
-  }
-  return result;
-}
-
-/// Rows of the tokens [first, last). With those of [0, first) they are those of [0, last); the two can
-/// overlap where padding follows the first tokens.
-promise later_rows(const forward_plan& plan, std::size_t first, std::size_t last) {
-  promise result = reached_rows(plan, first, last, false);
-  const promise before = reached_rows(plan, 0, first, false);
-  const promise together = reached_rows(plan, 0, last, false);
-  for (std::size_t field = 0; field < forward_plan::field_count; ++field) {
-    std::vector<byte_range> ranges = result.cleared[field];
-    ranges.insert(ranges.end(), before.cleared[field].begin(), before.cleared[field].end());
-    result.expect(merged(std::move(ranges)) == merged(together.cleared[field]), plan.name(field),
-                  "row passes over two ranges do not clear what one over both does");
-  }
-  return result;
-}
 
 // What the handles of an arena say of the rows of its tokens: worked out in another way than the
 // passes.
@@ -295,6 +204,7 @@ run_report verify_passes(const options& wanted, const forward_plan& plan, stowag
   next("allocate and poison");
   forward_arena arena(plan, poisoned_backend(memory));
   const tested under_test{arena, wanted.backend == backend_kind::cuda};
+  if (under_test.on_device) arena.backend().synchronize({}); // before the host looks
   report.passes.push_back(verify_construction(arena));
   next("zero everything");
   report.passes.push_back(

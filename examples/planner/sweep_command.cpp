@@ -97,8 +97,9 @@ std::vector<std::size_t> largest_buffers(const sweep_report& report, std::size_t
   for (std::size_t buffer = 0; buffer < most.size(); ++buffer) {
     if (most[buffer] != 0) order.push_back(buffer);
   }
-  std::stable_sort(order.begin(), order.end(),
-                   [&most](std::size_t one, std::size_t other) { return most[one] > most[other]; });
+  std::sort(order.begin(), order.end(), [&most](std::size_t one, std::size_t other) {
+    return most[one] != most[other] ? most[one] > most[other] : one < other;
+  });
   order.resize(std::min(order.size(), count));
   return order;
 }

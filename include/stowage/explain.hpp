@@ -100,7 +100,9 @@ private:
       const std::string formula = program_text(program);
       const std::string values = program_values(program, evaluate_);
       const std::string result = std::to_string(extent);
-      if (formula != result) line(depth, formula + (values == result ? "" : " = " + values) + " = " + result);
+      std::string equation = formula;
+      if (values != result) equation.append(" = ").append(values);
+      if (formula != result) line(depth, equation.append(" = ").append(result));
       product.append(axis == 0 ? "" : " * ").append(result);
       elements = evaluate_.multiply(elements, extent);
     }

@@ -402,7 +402,7 @@ class HostileConfigs(CommandTest):
     """Ends in a clean error, in bounded time and memory."""
 
     MEMORY = 512 * 1024 * 1024
-    SECONDS = 15
+    SECONDS = 60 if SANITIZED else 15
 
     def hostile(self, *arguments, says, **options):
         limit = None if SANITIZED else self.limit_memory

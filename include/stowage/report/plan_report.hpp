@@ -92,17 +92,20 @@ inline std::vector<std::size_t> select_fields(const plan_report& report, const r
     if (view.only == report_filter::all || (view.only == report_filter::present) == present)
       selected.push_back(field);
   }
+  // Equal ones stay in the order of their declaration.
   const auto by_bytes = [&](std::size_t one, std::size_t other) {
-    return report.fields[one].bytes() > report.fields[other].bytes();
+    const std::size_t bytes = report.fields[one].bytes();
+    const std::size_t other_bytes = report.fields[other].bytes();
+    return bytes != other_bytes ? bytes > other_bytes : one < other;
   };
   const auto by_name = [&](std::size_t one, std::size_t other) {
     return report.fields[one].name < report.fields[other].name;
   };
   if (view.largest != 0 || view.order == report_order::bytes) {
-    std::stable_sort(selected.begin(), selected.end(), by_bytes);
+    std::sort(selected.begin(), selected.end(), by_bytes);
     if (view.largest != 0 && selected.size() > view.largest) selected.resize(view.largest);
   }
-  if (view.order == report_order::name) std::stable_sort(selected.begin(), selected.end(), by_name);
+  if (view.order == report_order::name) std::sort(selected.begin(), selected.end(), by_name);
   return selected;
 }
 

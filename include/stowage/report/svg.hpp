@@ -74,7 +74,7 @@ public:
   explicit svg_writer(const plan_report& report) : report_(report) {}
 
   std::string text(std::string_view title) {
-    add_text(margin, 24, title, "font-size=\"16\" font-weight=\"bold\"");
+    add_text(margin, 24, title, R"(font-size="16" font-weight="bold")");
     add_text(margin, 44,
              std::to_string(report_.slab_bytes) + " bytes (" + human_bytes(report_.slab_bytes) + "), " +
                  std::to_string(report_.present_fields()) + " of " + std::to_string(report_.fields.size()) +
@@ -83,7 +83,7 @@ public:
     add_slab();
     y_ = 156;
     add_text(margin, y_, "Each buffer, in the order of the slab; bars to one scale",
-             "font-size=\"13\" font-weight=\"bold\"");
+             R"(font-size="13" font-weight="bold")");
     const std::vector<std::size_t> fields = fields_by_offset(report_);
     std::size_t largest = 0;
     for (const std::size_t field : fields) largest = std::max(largest, report_.fields[field].bytes());
@@ -112,7 +112,7 @@ private:
                      std::string_view high) {
     body_.append("<rect x=\"").append(x).append("\" y=\"").append(y).append("\" width=\"").append(wide);
     body_.append("\" height=\"").append(high).append("\" fill=\"").append(colour_of_policy(field.policy));
-    body_.append("\" stroke=\"#fff\" stroke-width=\"0.4\"><title>").append(markup_text(tooltip_of(field)));
+    body_.append(R"(" stroke="#fff" stroke-width="0.4"><title>)").append(markup_text(tooltip_of(field)));
     body_.append("</title></rect>\n");
   }
 
@@ -121,7 +121,7 @@ private:
     for (const std::string_view policy : {"rows", "full", "never"}) {
       body_.append("<rect x=\"")
           .append(std::to_string(x))
-          .append("\" y=\"54\" width=\"12\" height=\"12\" fill=\"");
+          .append(R"(" y="54" width="12" height="12" fill=")");
       body_.append(colour_of_policy(policy)).append("\"/>\n");
       add_text(x + 18, 64, std::string{"zero "}.append(policy));
       x += 110;
@@ -140,7 +140,7 @@ private:
       const std::size_t room = rounded_ratio(extent, report_.slab_bytes, width);
       if (room < field.name.size() * 7 + 6) continue;
       body_.append("<text x=\"").append(scaled(field.layout.offset, report_.slab_bytes, width));
-      body_.append("\" dx=\"4\" y=\"26\" fill=\"#fff\">").append(markup_text(field.name)).append("</text>\n");
+      body_.append(R"(" dx="4" y="26" fill="#fff">)").append(markup_text(field.name)).append("</text>\n");
     }
     body_.append("</g>\n");
     add_text(margin, 136, "0");
@@ -161,7 +161,7 @@ private:
   void add_absent() {
     if (report_.present_fields() == report_.fields.size()) return;
     y_ += 32;
-    add_text(margin, y_, "Absent", "font-size=\"13\" font-weight=\"bold\"");
+    add_text(margin, y_, "Absent", R"(font-size="13" font-weight="bold")");
     for (const field_report& field : report_.fields) {
       if (field.present()) continue;
       y_ += 18;
