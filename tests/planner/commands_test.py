@@ -555,8 +555,30 @@ class Run(CommandTest):
             result.stderr, r"\Astowage: out of memory: [0-9]+ bytes wanted: [0-9]+ bytes \([0-9.]+ .iB\) of host memory are available"
         )
 
-    def test_no_progress_bar_without_a_terminal(self):
-        self.good("run", QWEN3, "--max-batch-tokens", 2048)
+    def run_with_errors_on_a_terminal(self, *arguments):
+        """What the planner shows on a terminal that its errors go to, and the seconds that it takes."""
+        controller, terminal = pty.openpty()
+        start = time.monotonic()
+        with subprocess.Popen([PLANNER, *map(str, arguments)], stdout=subprocess.DEVNULL, stderr=terminal) as process:
+            os.close(terminal)
+            shown = b""
+            try:
+                while block := os.read(controller, 65536):
+                    shown += block
+            except OSError:  # the terminal is gone
+                pass
+            self.assertEqual(process.wait(), 0)
+        os.close(controller)
+        return shown.decode(), time.monotonic() - start
+
+    def test_progress_bar(self):
+        shown, _ = self.run_with_errors_on_a_terminal("run", self.config(SMALL_MODEL), "--max-batch-tokens", 4)
+        self.assertEqual(shown, "")
+        shown, seconds = self.run_with_errors_on_a_terminal("run", QWEN3_NEXT)
+        if seconds > 1.5:  # less, and there may be none
+            self.assertRegex(shown, r"\r\x1b\[K\[#*\.*\] [0-9]+/9  [0-9]+ s  [a-z]")
+            self.assertTrue(shown.endswith("\r\x1b[K"), shown[-80:])
+        self.good("run", QWEN3, "--max-batch-tokens", 2048)  # none without a terminal
 
 
 if __name__ == "__main__":
