@@ -25,8 +25,10 @@ using stowage::llm::levers;
 void add_options(CLI::App& parser, command what) {
   for (const option_entry& option : option_entries()) {
     if (!option.belongs_to(what)) continue;
-    std::string description = option.description;
-    if (std::string_view{option.name} == "--format") description = listed(choices_of(option, what));
+    // Constant: the parser would take another string for a variable that the value is written to.
+    const std::string description = std::string_view{option.name} == "--format"
+                                        ? listed(choices_of(option, what))
+                                        : std::string{option.description};
     // It keeps all values; read_options refuses those that are too many.
     CLI::Option* const added = parser.add_option(option.name, description)
                                    ->type_name(option.type)

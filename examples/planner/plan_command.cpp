@@ -44,7 +44,8 @@ std::string plan_command(const options& wanted) {
   model_plan planned = plan_model(wanted);
   plan_report report = report_plan(wanted, planned.plan);
   report.missing = std::move(planned.missing);
-  const std::string title = "Forward arena of " + wanted.config;
+  std::string title = "Forward arena of " + wanted.config;
+  for (const std::string& missing : report.missing) title.append("; ").append(missing);
   switch (wanted.format) {
     case output_format::table: break;
     case output_format::json: return plan_as_json(report);
