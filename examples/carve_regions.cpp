@@ -1,13 +1,13 @@
 // One buffer, several uses: regions lie one after another, alternatives share the same bytes.
 
 #include <stowage/carve.hpp>
+#include <stowage/poison.hpp>
 #include <stowage/stowage.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
-#include <cstring>
 #include <string_view>
 
 struct params {
@@ -101,7 +101,7 @@ int main() {
   right &= check(attention.size() / 5 == 256 && mamba.size() / 5 == 512, "and have rows of their own");
 
   // A row pass clears the first rows of both regions, and of each alternative as far as its own rows reach.
-  std::memset(arena.slab(), 1, plan.slab_bytes());
+  stowage::poison(arena, {.byte = 1});
   arena.zero_rows({}, stowage::tokens{3});
   const std::size_t padded = std::size_t{16} * 128; // elements of ceil16(3) rows
   const std::size_t three = std::size_t{3} * 512;

@@ -11,7 +11,8 @@ set -uo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
 build=$root/build/gpu
 bin=$build/bin
-programs=(stowage_cuda_tests_cpp stowage_cuda_tests_cu example_cuda_graph_decode_loop bench_cuda_zero_passes)
+programs=(stowage_cuda_tests_cpp stowage_cuda_tests_cu example_cuda_graph_decode_loop example_cuda_zeroing_experiment
+  bench_cuda_zero_passes)
 
 build_programs() {
   local nvcc library
@@ -86,6 +87,7 @@ run_programs() {
     step "first capture $kind" 60 "$tests" "--test-case=graph first*"
   done
   step "decode loop" 60 "$bin/example_cuda_graph_decode_loop"
+  step "zeroing experiment" 60 "$bin/example_cuda_zeroing_experiment"
 
   sanitizer=$(command -v compute-sanitizer || ls /usr/local/cuda/bin/compute-sanitizer 2>/dev/null)
   if [[ -z $sanitizer ]]; then

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <stowage/backend/concept.hpp>
+#include <stowage/detail/address_sanitizer.hpp>
 #include <stowage/detail/cold.hpp>
 #include <stowage/plan.hpp>
 #include <stowage/segments.hpp>
@@ -105,8 +106,8 @@ private:
 /// A plan with its memory: the field list, bound. `arena->field` is the handle of a field; addresses stay the
 /// same until release(), also when the arena is moved. Made from a plan and a backend, with the types
 /// deduced: `stowage::arena arena(plan, backend);`. An lvalue backend is referred to and must outlive the
-/// arena; a temporary is taken over. Not for use from several threads at once; different arenas are
-/// independent.
+/// arena; a temporary is taken over. Accessors may be called from any thread while passes run; nothing beside
+/// a move or release() (docs/how-to/threads.md).
 ///
 /// Passes are one backend call each, use no heap, and throw usage_error on a released arena.
 template <class Fields, class Params, class Backend> class arena {
@@ -136,6 +137,7 @@ public:
       zero_at_construction(options.stream);
       fill_at_construction(options.stream);
       fill_guards(options.stream);
+      detail::forbid_padding(*this);
     } catch (...) {
       static_cast<void>(deallocate());
       throw;
@@ -207,7 +209,7 @@ public:
       // Slab order puts them first: one range.
       pass.add(slab_, plan_.zeroed_slab_bytes(), 0, true, true, true);
     } else {
-      add_fields(pass, zeroed_fields{});
+      add_fields(pass, [](std::size_t field) { return plan_type::table()[field].cleared_by_zero_all; });
     }
     run(stream, pass);
   }
@@ -216,7 +218,9 @@ public:
   /// fields whole. Counts above the capacity clear everything; zero tokens clear only the full fields.
   void zero_rows(stream_type stream, tokens count) {
     require_memory("zero_rows");
-    run(stream, row_segments(count));
+    segments<plan_type::most_row_segments> pass;
+    add_rows(pass, 0, count.value, true, may_bridge());
+    run(stream, pass);
   }
 
   /// Clears what the tokens [first, last) reach of the row fields: the tail between the tokens of a batch and
@@ -225,7 +229,7 @@ public:
   void zero_rows(stream_type stream, tokens first, tokens last) {
     require_memory("zero_rows");
     segments<plan_type::most_row_segments> pass;
-    add_rows(pass, first.value, last.value, false);
+    add_rows(pass, first.value, last.value, false, may_bridge());
     run(stream, pass);
   }
 
@@ -233,7 +237,7 @@ public:
   template <class Tag> void zero_tagged(stream_type stream = {}) {
     require_memory("zero_tagged");
     segments<plan_type::field_instances> pass;
-    add_fields(pass, tagged_fields<Tag>{});
+    add_fields(pass, [](std::size_t field) { return detail::fields_with_tag<Fields, Tag>[field]; });
     run(stream, pass);
   }
 
@@ -243,7 +247,7 @@ public:
   [[nodiscard]] auto row_segments(tokens count) const {
     require_memory("row_segments");
     segments<plan_type::most_row_segments> pass;
-    add_rows(pass, 0, count.value, true);
+    add_rows(pass, 0, count.value, true, may_bridge() && detail::may_touch_padding<arena>);
     return pass;
   }
 
@@ -271,17 +275,6 @@ public:
 private:
   template <std::size_t Capacity> using segments = detail::segment_list<Capacity>;
 
-  // Which fields a pass over whole fields takes.
-  struct zeroed_fields {
-    template <class Definition> static constexpr bool take = Definition::policy::cleared_by_zero_all;
-  };
-  struct fields_zeroed_at_construction {
-    template <class Definition> static constexpr bool take = Definition::cleared_at_construction;
-  };
-  template <class Tag> struct tagged_fields {
-    template <class Definition> static constexpr bool take = Definition::template has_tag<Tag>;
-  };
-
   void require_memory(std::string_view pass) const {
     if (released_) detail::refuse_pass_after_release(pass);
   }
@@ -304,6 +297,7 @@ private:
   }
 
   STOWAGE_NOINLINE status deallocate() noexcept {
+    detail::permit_padding(*this); // the memory is used for other things now
     status first_failure;
     if (slab_ != nullptr) {
       first_failure.merge(backend_.get().deallocate(slab_, plan_.slab_bytes(), plan_.slab_alignment()),
@@ -341,7 +335,7 @@ private:
 
   STOWAGE_NOINLINE void zero_at_construction(stream_type stream) {
     segments<plan_type::field_instances> pass;
-    add_fields(pass, fields_zeroed_at_construction{});
+    add_fields(pass, [](std::size_t field) { return plan_type::table()[field].cleared_at_construction; });
     run(stream, pass);
     if (!pass.view().empty()) backend_.get().synchronize(stream);
   }
@@ -364,6 +358,7 @@ private:
 
   STOWAGE_NOINLINE void fill_memory(stream_type stream, std::byte* address, std::size_t bytes,
                                     const detail::fill_pattern& fill) {
+    [[maybe_unused]] const detail::padding_access access(*this);
     std::array<unsigned char, 4096> chunk;
     for (std::size_t index = 0; index < chunk.size(); ++index) chunk[index] = fill.bytes[index % fill.size];
     for (std::size_t done = 0; done < bytes; done += chunk.size()) {
@@ -373,13 +368,10 @@ private:
     backend_.get().synchronize(stream); // before the chunk goes
   }
 
-  /// Adds whole fields, chosen by their definition, in slab order.
-  template <class Pass, class Choice> void add_fields(Pass& pass, Choice) const {
-    constexpr auto chosen = []<class... Types>(detail::type_list<Types...>) {
-      return std::array<bool, plan_type::field_count>{Choice::template take<typename Types::definition>...};
-    }(typename plan_type::field_types{});
+  /// Adds whole fields, those that take(number) says, in slab order.
+  template <class Pass, class Take> void add_fields(Pass& pass, const Take& take) const {
     for (const std::size_t field : detail::slab_order<Fields, Params>) {
-      if (!chosen[field] || addresses_[field] == nullptr) continue;
+      if (addresses_[field] == nullptr || !take(field)) continue;
       const field_layout& layout = plan_.layout(field);
       if (may_bridge()) { // copies and the padding between them at once
         pass.add(addresses_[field], layout.extent(), layout.position, true, true, true);
@@ -392,11 +384,12 @@ private:
     }
   }
 
-  template <class Pass> void add_rows(Pass& pass, std::size_t first, std::size_t last, bool with_full) const {
+  template <class Pass>
+  void add_rows(Pass& pass, std::size_t first, std::size_t last, bool with_full, bool bridge) const {
     plan_.visit_row_pass(first, last, with_full, [&](std::size_t field, std::size_t begin, std::size_t end) {
       const field_layout& layout = plan_.layout(field);
       pass.add(addresses_[field] + begin, end - begin, layout.position, begin == 0, end == layout.extent(),
-               may_bridge());
+               bridge);
     });
   }
 
@@ -404,7 +397,9 @@ private:
   [[nodiscard]] bool may_bridge() const { return slab_ != nullptr && plan_.guard_bytes() == 0; }
 
   template <class Pass> void run(stream_type stream, const Pass& pass) {
-    if (!pass.view().empty()) backend_.get().zero(stream, pass.view());
+    if (pass.view().empty()) return;
+    [[maybe_unused]] const detail::padding_access access(*this);
+    backend_.get().zero(stream, pass.view());
   }
 
   plan_type plan_;

@@ -17,9 +17,8 @@ template <element Element, detail::any_shape Shape> struct tensor {
   using handle = tensor_handle<Element, Shape::rank, Shape::token_major>;
   static constexpr std::size_t alignment = alignof(Element);
   static constexpr bool token_major = Shape::token_major;
-  /// Nodes of the content, and tensors in it, each a range of a row pass.
+  /// Nodes of the content.
   static constexpr std::uint32_t nodes = 1;
-  static constexpr std::size_t row_ranges = 1;
 
   template <class Params> static constexpr void emit(detail::content_node<Params>*& out) {
     out->kind = detail::content_kind::tensor;

@@ -70,9 +70,7 @@ void checksum(arena<Fields, Params, Backend>& arena,
   }
   if (staging.size() < 4) throw usage_error("stowage: a checksum needs at least 4 bytes of staging memory");
   backend.synchronize(stream);
-  constexpr auto listed = []<class... Types>(detail::type_list<Types...>) {
-    return std::array<bool, sizeof...(Types)>{Types::definition::template has_tag<Tag>...};
-  }(typename arena_type::plan_type::field_types{});
+  constexpr auto& listed = detail::fields_with_tag<Fields, Tag>;
   const std::size_t chunk = staging.size() / 4 * 4;
   for (std::size_t field = 0; field < listed.size(); ++field) {
     const std::byte* const address = arena.address(field);

@@ -202,7 +202,7 @@ inline constexpr auto program_of_conditions = [] {
   return program;
 }();
 
-template <class... Numbers> consteval std::size_t largest_of(Numbers... numbers) {
+template <class... Numbers> constexpr std::size_t largest_of(Numbers... numbers) {
   std::size_t largest = 0;
   ((largest = numbers > largest ? numbers : largest), ...);
   return largest;
@@ -210,58 +210,84 @@ template <class... Numbers> consteval std::size_t largest_of(Numbers... numbers)
 
 } // namespace detail
 
-/// A content with its traits: everything the library knows of a field or part, all of it static.
-template <content Content, class... Traits> struct field_definition {
-  using content_type = Content;
-  using policy = typename detail::find_policy<Traits...>::type;
+namespace detail {
 
-  static constexpr bool token_major = Content::token_major;
-  static constexpr bool cleared_at_construction =
-      (false || ... || detail::cleared_at_construction_of<Traits>());
-  static constexpr bool has_condition = (false || ... || detail::presence_trait<Traits>);
-  static constexpr bool explicitly_placed = (false || ... || detail::explicitly_placed_by<Traits>());
-  template <class Tag> static constexpr bool has_tag = (false || ... || detail::tags_with<Traits, Tag>());
+/// What some traits say together. Apart from the content that carries them, so that fields with the same traits share it.
+template <class... Traits> struct trait_set {
+  using policy = typename find_policy<Traits...>::type;
+
+  static constexpr bool cleared_at_construction = (false || ... || cleared_at_construction_of<Traits>());
+  static constexpr bool has_condition = (false || ... || presence_trait<Traits>);
+  static constexpr bool explicitly_placed = (false || ... || explicitly_placed_by<Traits>());
+  template <class Tag> static constexpr bool has_tag = (false || ... || tags_with<Traits, Tag>());
 
   /// Backing beyond the end of each copy; bytes.
-  static constexpr std::size_t tail_bytes = detail::largest_of(detail::tail_bytes_of<Traits>()...);
+  static constexpr std::size_t tail_bytes = largest_of(tail_bytes_of<Traits>()...);
   /// Instances of the field.
-  static constexpr std::size_t copies =
-      detail::largest_of(std::size_t{1}, detail::copy_count_of<Traits>()...);
-  static constexpr int minimum_formulas = (0 + ... + (detail::has_minimum_formula<Traits>() ? 1 : 0));
+  static constexpr std::size_t copies = largest_of(std::size_t{1}, copy_count_of<Traits>()...);
+  static constexpr int minimum_formulas = (0 + ... + (has_minimum_formula<Traits>() ? 1 : 0));
   static constexpr bool has_minimum = minimum_formulas != 0;
   static_assert(minimum_formulas <= 1, "stowage: a field has one min_bytes at most; join two with max(a, b)");
-  static constexpr bool filled = (false || ... || detail::fills<Traits>());
+  static constexpr bool filled = (false || ... || fills<Traits>());
   static_assert(!filled || (!policy::cleared_by_zero_all && policy::in_row_pass == row_pass::nothing),
                 "stowage: pad_fill needs zero::never, since a zero pass would undo it");
+
+  /// Of align<N>, 0 without; bytes.
+  static constexpr std::size_t explicit_alignment = largest_of(start_alignment_of<Traits>()...);
+  static_assert(explicit_alignment == 0 || is_power_of_two(explicit_alignment),
+                "stowage: a start alignment is a power of two");
+
+  /// Bytes that a present field has at least.
+  static constexpr std::size_t minimum_bytes = largest_of(minimum_bytes_of<Traits>()...);
+  /// Bytes that an absent field keeps.
+  static constexpr std::size_t absent_bytes = largest_of(absent_bytes_of<Traits>()...);
+
+  /// Writes what the traits say into the node of a content.
+  template <class Params> static constexpr void describe(content_node<Params>& node) {
+    node.minimum_bytes = minimum_bytes;
+    node.absent_bytes = absent_bytes;
+    if constexpr (has_minimum) ((node.minimum = first_of(node.minimum, minimum_of<Traits, Params>())), ...);
+    if constexpr (has_condition) {
+      node.presence = program_of_conditions<Params, Traits...>.data();
+      node.conditions = (std::uint32_t{0} + ... + (presence_trait<Traits> ? 1U : 0U));
+    }
+    if constexpr (explicitly_placed) ((node.start = first_of(node.start, start_of<Traits, Params>())), ...);
+  }
+
+private:
+  template <class Pointer> static constexpr Pointer first_of(Pointer one, Pointer other) {
+    return one != nullptr ? one : other;
+  }
+};
+
+} // namespace detail
+
+/// A content with its traits: everything the library knows of a field or part, all of it static.
+template <content Content, class... Traits> struct field_definition : detail::trait_set<Traits...> {
+  using content_type = Content;
+  using traits = detail::trait_set<Traits...>;
+
+  static constexpr bool token_major = Content::token_major;
+
   static_assert(
-      !filled || requires { typename Content::element_type; },
+      !traits::filled || requires { typename Content::element_type; },
       "stowage: pad_fill is for tensors; put it on none of the fields that hold regions or alternatives");
   /// What the field is set to when the arena is made; size 0 for nothing.
   static constexpr detail::fill_pattern fill() {
-    if constexpr (filled) {
+    if constexpr (traits::filled) {
       return detail::first_fill(detail::fill_of<Traits, Content>()...);
     } else {
       return {};
     }
   }
 
-  /// Of align<N>, 0 without; bytes.
-  static constexpr std::size_t explicit_alignment =
-      detail::largest_of(detail::start_alignment_of<Traits>()...);
-  static_assert(explicit_alignment == 0 || detail::is_power_of_two(explicit_alignment),
-                "stowage: a start alignment is a power of two");
-  static_assert(explicit_alignment == 0 || explicit_alignment >= Content::alignment,
+  static_assert(traits::explicit_alignment == 0 || traits::explicit_alignment >= Content::alignment,
                 "stowage: align<N> is smaller than the alignment of the element type; use a larger N");
   /// Bytes: that of align<N>, else the content's own, but not less than `by_default`.
   static constexpr std::size_t alignment(std::size_t by_default) {
-    if (explicit_alignment != 0) return explicit_alignment;
+    if (traits::explicit_alignment != 0) return traits::explicit_alignment;
     return by_default > Content::alignment ? by_default : Content::alignment;
   }
-
-  /// Bytes that a present field has at least.
-  static constexpr std::size_t minimum_bytes = detail::largest_of(detail::minimum_bytes_of<Traits>()...);
-  /// Bytes that an absent field keeps.
-  static constexpr std::size_t absent_bytes = detail::largest_of(detail::absent_bytes_of<Traits>()...);
 
   /// Writes the nodes of the content, the first one with what the traits say, and moves `out` behind them.
   template <class Params>
@@ -272,22 +298,7 @@ template <content Content, class... Traits> struct field_definition {
     Content::emit(out);
     node.name = name;
     node.alignment = alignment(by_default);
-    node.minimum_bytes = minimum_bytes;
-    node.absent_bytes = absent_bytes;
-    if constexpr (has_minimum) {
-      ((node.minimum = first_of(node.minimum, detail::minimum_of<Traits, Params>())), ...);
-    }
-    if constexpr (has_condition) {
-      node.presence = detail::program_of_conditions<Params, Traits...>.data();
-      node.conditions = (std::uint32_t{0} + ... + (detail::presence_trait<Traits> ? 1U : 0U));
-    }
-    if constexpr (explicitly_placed)
-      ((node.start = first_of(node.start, detail::start_of<Traits, Params>())), ...);
-  }
-
-private:
-  template <class Pointer> static constexpr Pointer first_of(Pointer one, Pointer other) {
-    return one != nullptr ? one : other;
+    traits::describe(node);
   }
 };
 

@@ -62,8 +62,6 @@ template <class Value> constexpr reading make_reading(const Value& value) {
 }
 
 template <class Params, auto Member> constexpr reading read_member(const Params& params) {
-  static_assert(std::is_base_of_v<typename member_pointer<decltype(Member)>::class_type, Params>,
-                "stowage: a formula reads another params struct than the one the plan is made for");
   using value_type = typename member_pointer<decltype(Member)>::value_type;
   if constexpr (std::is_member_function_pointer_v<decltype(Member)>) {
     return make_reading<value_type>((params.*Member)());
@@ -71,6 +69,16 @@ template <class Params, auto Member> constexpr reading read_member(const Params&
     return make_reading<value_type>(params.*Member);
   }
 }
+
+/// Data members of these types are read without a function of their own (member_reader). Not under nvcc 13: its front
+/// end reads the wrong member through a stored pointer to a member of a base class.
+#if defined(__CUDACC__)
+template <class> inline constexpr bool read_by_pointer = false;
+#else
+template <class Type>
+inline constexpr bool read_by_pointer = std::same_as<Type, std::size_t> || std::same_as<Type, std::int64_t> ||
+                                        std::same_as<Type, bool> || std::same_as<Type, tokens>;
+#endif
 
 /// The signature ends in "... Value = &params::hidden]".
 template <auto Member>
@@ -101,7 +109,16 @@ struct dim {
   template <class Params> constexpr void emit(detail::instruction<Params>*& out) const {
     out->code = opcode::input;
     out->uses_tokens = uses_tokens;
-    if constexpr (!std::same_as<Params, detail::no_params>) out->read = &detail::read_member<Params, Member>;
+    if constexpr (!std::same_as<Params, detail::no_params>) {
+      static_assert(std::is_base_of_v<typename detail::member_pointer<decltype(Member)>::class_type, Params>,
+                    "stowage: a formula reads another params struct than the one the plan is made for");
+      if constexpr (std::is_member_object_pointer_v<decltype(Member)> &&
+                    detail::read_by_pointer<value_type>) {
+        out->read = {Member};
+      } else {
+        out->read = {&detail::read_member<Params, Member>};
+      }
+    }
     out->name = detail::member_pointer_name<Member>;
     for (std::size_t index = 0; index < sizeof(symbol); ++index) out->symbol[index] = symbol[index];
     ++out;

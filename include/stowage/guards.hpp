@@ -1,6 +1,7 @@
 #pragma once
 
 #include <stowage/arena.hpp>
+#include <stowage/detail/address_sanitizer.hpp>
 #include <stowage/detail/cold.hpp>
 #include <stowage/error.hpp>
 
@@ -45,6 +46,7 @@ std::size_t scan_guards(arena<Fields, Params, Backend>& arena,
   if (arena.plan().guard_bytes() == 0) {
     throw usage_error("stowage: this arena has no guard zones; make it from plan.with_guards()");
   }
+  [[maybe_unused]] const detail::padding_access access(arena);
   backend.synchronize(stream);
   std::array<unsigned char, 4096> chunk;
   guard_damage damage;

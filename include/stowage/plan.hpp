@@ -301,7 +301,7 @@ public:
   template <class Visit>
   constexpr void visit_row_pass(std::size_t first, std::size_t last, bool with_full,
                                 const Visit& visit) const {
-    if constexpr (traits::row_ranges != 0) {
+    if constexpr (row_range_count != 0) {
       const std::size_t count = first < last ? row_field_count_ : 0;
       for (std::size_t place = 0; place < count; ++place) visit_row_field(place, first, last, visit);
     }
@@ -312,8 +312,7 @@ public:
   }
 
   /// Segments that a row pass has at most.
-  static constexpr std::size_t most_row_segments =
-      decltype(detail::traits_of_list(field_types{}))::row_segments;
+  static constexpr std::size_t most_row_segments = detail::sizes_of_list<Fields, Params>.row_segments;
 
   /// Evaluates one field into `out`, node by node, with the state of this plan; nodes without memory where
   /// `bound` is false.
@@ -322,15 +321,15 @@ public:
     place_field(field, bound, detail::evaluator<Params>{params_, first_fault}, out);
   }
   /// Fields, with all their copies.
-  static constexpr std::size_t field_instances = decltype(detail::traits_of_list(field_types{}))::instances;
+  static constexpr std::size_t field_instances = detail::sizes_of_list<Fields, Params>.instances;
   /// Most nodes of one field.
-  static constexpr std::size_t most_nodes = decltype(detail::traits_of_list(field_types{}))::most_nodes;
+  static constexpr std::size_t most_nodes = detail::sizes_of_list<Fields, Params>.most_nodes;
 
   /// The table of the field list, in declaration order.
   [[nodiscard]] static constexpr const auto& table() { return detail::field_table<Fields, Params>; }
 
 private:
-  using traits = decltype(detail::traits_of_list(field_types{}));
+  static constexpr std::size_t row_range_count = detail::sizes_of_list<Fields, Params>.row_ranges;
   using nodes_type = std::array<detail::placed_node, most_nodes>;
 
   /// The row ranges of one field are ranges_[first, last).
@@ -497,6 +496,33 @@ private:
     }
   }
 
+  using byte_ranges = detail::byte_range_list<2 * detail::sizes_of_list<Fields, Params>.most_row_ranges + 1>;
+
+  /// What a row pass clears of a field whose ranges begin at several places.
+  STOWAGE_NOINLINE constexpr byte_ranges ranges_to_clear(const row_field& entry,
+                                                         const detail::evaluator<Params>& reach,
+                                                         const detail::evaluator<Params>& live,
+                                                         bool without_live) const {
+    const field_layout& layout = layouts_[entry.field];
+    byte_ranges cleared;
+    bool all_rows = true;
+    for (std::size_t index = entry.first; index < entry.last; ++index) {
+      const detail::row_range<Params>& range = ranges_[index];
+      const std::size_t rows = rows_of(range, reach);
+      const std::size_t bytes = rows * range.row_bytes;
+      all_rows = all_rows && rows == range.rows;
+      cleared.add(range.base, range.base + (bytes < range.minimum ? range.minimum : bytes));
+    }
+    cleared.add(0, all_rows ? layout.bytes : entry.minimum); // all rows: gaps and what lies behind them too
+    if (without_live) {
+      for (std::size_t index = entry.first; index < entry.last; ++index) {
+        const detail::row_range<Params>& range = ranges_[index];
+        cleared.remove(range.base, range.base + rows_of(range, live) * range.row_bytes);
+      }
+    }
+    return cleared;
+  }
+
   template <class Visit>
   constexpr void visit_row_field(std::size_t place, std::size_t first, std::size_t last,
                                  const Visit& visit) const {
@@ -525,23 +551,7 @@ private:
       visit_copies(entry.field, begin, end, visit);
       return;
     }
-    detail::byte_range_list<2 * traits::most_row_ranges + 1> cleared;
-    bool all_rows = true;
-    for (std::size_t index = entry.first; index < entry.last; ++index) {
-      const detail::row_range<Params>& range = ranges_[index];
-      const std::size_t rows = rows_of(range, reach);
-      const std::size_t bytes = rows * range.row_bytes;
-      all_rows = all_rows && rows == range.rows;
-      cleared.add(range.base, range.base + (bytes < range.minimum ? range.minimum : bytes));
-    }
-    cleared.add(0, all_rows ? layout.bytes : entry.minimum); // all rows: gaps and what lies behind them too
-    if (first != 0) {
-      for (std::size_t index = entry.first; index < entry.last; ++index) {
-        const detail::row_range<Params>& range = ranges_[index];
-        cleared.remove(range.base, range.base + rows_of(range, live) * range.row_bytes);
-      }
-    }
-    for (const detail::byte_range& range : cleared) {
+    for (const detail::byte_range& range : ranges_to_clear(entry, reach, live, first != 0)) {
       const std::size_t end = range.end < layout.bytes ? range.end : layout.bytes;
       visit_copies(entry.field, range.begin, end, visit);
     }
@@ -549,7 +559,7 @@ private:
 
   Params params_;
   std::array<field_layout, field_count> layouts_{};
-  std::array<detail::row_range<Params>, traits::row_ranges> ranges_{};
+  std::array<detail::row_range<Params>, row_range_count> ranges_{};
   std::array<row_field, field_count> row_fields_{};
   std::size_t range_count_ = 0;
   std::size_t row_field_count_ = 0;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <stowage/count.hpp>
 #include <stowage/detail/checked.hpp>
 #include <stowage/detail/cold.hpp>
 #include <stowage/fault.hpp>
@@ -48,6 +49,49 @@ struct reading {
   bool negative = false;
 };
 
+/// An alias, because nvcc writes a declarator of this type out in parentheses, which g++ warns of.
+template <class Class, class Value> using pointer_to_member = Value Class::*;
+
+/// How a formula reads a member of the params struct: through a pointer to it where its type is a usual one, else through
+/// a function of its own, which costs a function to compile for each member.
+template <class Params> class member_reader {
+public:
+  constexpr member_reader() = default;
+  constexpr member_reader(pointer_to_member<Params, std::size_t> member) : kind_(kind::size), size_(member) {}
+  constexpr member_reader(pointer_to_member<Params, std::int64_t> member)
+      : kind_(kind::integer), integer_(member) {}
+  constexpr member_reader(pointer_to_member<Params, bool> member) : kind_(kind::flag), flag_(member) {}
+  constexpr member_reader(pointer_to_member<Params, tokens> member) : kind_(kind::tokens), tokens_(member) {}
+  constexpr member_reader(reading (*function)(const Params&)) : kind_(kind::function), function_(function) {}
+
+  constexpr reading operator()(const Params& params) const {
+    switch (kind_) {
+      case kind::size: return {params.*size_, false};
+      case kind::integer: return reading_of(params.*integer_);
+      case kind::flag: return {params.*flag_ ? std::size_t{1} : std::size_t{0}, false};
+      case kind::tokens: return {(params.*tokens_).value, false};
+      case kind::function: return function_(params);
+    }
+    return {};
+  }
+
+  static constexpr reading reading_of(std::int64_t value) {
+    return {value < 0 ? std::size_t{0} - static_cast<std::size_t>(value) : static_cast<std::size_t>(value),
+            value < 0};
+  }
+
+private:
+  enum class kind : unsigned char { size, integer, flag, tokens, function };
+  kind kind_ = kind::function;
+  union {
+    pointer_to_member<Params, std::size_t> size_;
+    pointer_to_member<Params, std::int64_t> integer_;
+    pointer_to_member<Params, bool> flag_;
+    pointer_to_member<Params, tokens> tokens_;
+    reading (*function_)(const Params&) = nullptr;
+  };
+};
+
 /// One node of a formula; its operands follow it (prefix order).
 template <class Params> struct instruction {
   opcode code = opcode::constant;
@@ -56,7 +100,7 @@ template <class Params> struct instruction {
   /// Instructions of this node with its operands.
   std::uint32_t length = 1;
   std::size_t value = 0;
-  reading (*read)(const Params&) = nullptr;
+  member_reader<Params> read{};
   const instruction* target = nullptr;
   /// Name of the member or of the named formula; `symbol` stands in its place where it is not empty.
   std::string_view name;
@@ -146,22 +190,22 @@ template <class Params> struct evaluator {
   constexpr std::size_t value(const instruction<Params>* program) const { return take(program); }
   constexpr bool holds(const instruction<Params>* program) const { return take(program) != 0; }
 
-  constexpr std::size_t add(std::size_t left, std::size_t right) const {
+  STOWAGE_NOINLINE constexpr std::size_t add(std::size_t left, std::size_t right) const {
     std::size_t result = 0;
     return checked_add(left, right, result) ? result : fail({fault_kind::overflow, '+', left, right, {}, {}});
   }
-  constexpr std::size_t multiply(std::size_t left, std::size_t right) const {
+  STOWAGE_NOINLINE constexpr std::size_t multiply(std::size_t left, std::size_t right) const {
     std::size_t result = 0;
     return checked_multiply(left, right, result) ? result
                                                  : fail({fault_kind::overflow, '*', left, right, {}, {}});
   }
-  constexpr std::size_t round_up(std::size_t value, std::size_t multiple) const {
+  STOWAGE_NOINLINE constexpr std::size_t round_up(std::size_t value, std::size_t multiple) const {
     std::size_t result = 0;
     return checked_round_up(value, multiple, result)
                ? result
                : fail({fault_kind::overflow, '+', value, multiple - value % multiple, {}, {}});
   }
-  constexpr std::size_t fail(const fault& what) const {
+  STOWAGE_NOINLINE constexpr std::size_t fail(const fault& what) const {
     if (first_fault.kind == fault_kind::none) first_fault = what;
     return 0;
   }

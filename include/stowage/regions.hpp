@@ -69,9 +69,6 @@ template <class Parts> struct regions {
   static constexpr bool token_major = []<class... Types>(detail::type_list<Types...>) {
     return (Types::definition::token_major && ...);
   }(part_types{});
-  static constexpr std::size_t row_ranges = []<class... Types>(detail::type_list<Types...>) {
-    return (std::size_t{0} + ... + Types::definition::content_type::row_ranges);
-  }(part_types{});
   static constexpr std::uint32_t nodes = []<class... Types>(detail::type_list<Types...>) {
     return (std::uint32_t{1} + ... + Types::definition::content_type::nodes);
   }(part_types{});
@@ -177,8 +174,6 @@ struct alternatives {
   static constexpr std::size_t alignment =
       detail::largest_of(detail::definition_of<Alternatives>::alignment(1)...);
   static constexpr bool token_major = (detail::definition_of<Alternatives>::token_major && ...);
-  static constexpr std::size_t row_ranges =
-      (std::size_t{0} + ... + detail::definition_of<Alternatives>::content_type::row_ranges);
 
   static constexpr std::uint32_t nodes =
       (std::uint32_t{1} + ... + detail::definition_of<Alternatives>::content_type::nodes);

@@ -40,6 +40,7 @@ template <class Params> struct field_entry {
   const content_node<Params>* nodes = nullptr;
   std::size_t slab_group = 0;
   bool cleared_by_zero_all = false;
+  bool cleared_at_construction = false;
   row_pass in_row_pass = row_pass::nothing;
   std::string_view policy;
   std::size_t copies = 1;
@@ -62,6 +63,7 @@ template <class Params, class Buffer> constexpr field_entry<Params> entry_of_fie
   return {nodes_of_field<definition, Params>.data(),
           policy::slab_group,
           policy::cleared_by_zero_all,
+          definition::cleared_at_construction,
           policy::in_row_pass,
           policy::name,
           definition::copies,
@@ -76,29 +78,50 @@ inline constexpr auto field_table = []<class... Types>(type_list<Types...>) {
   return std::array<field_entry<Params>, sizeof...(Types)>{entry_of_field<Params, Types>()...};
 }(leaf_types<Fields>{});
 
-/// What the types of a field list tell, without params.
-template <class... Types> struct list_traits {
-  /// Most nodes of one field, and tensors in all fields that a row pass clears by rows, and in one of them.
-  static constexpr std::size_t most_nodes =
-      largest_of(std::size_t{Types::definition::content_type::nodes}...);
+/// Which fields carry tag<Tag>, by their number in declaration order.
+template <class Fields, class Tag>
+inline constexpr auto fields_with_tag = []<class... Types>(type_list<Types...>) {
+  return std::array<bool, sizeof...(Types)>{Types::definition::traits::template has_tag<Tag>...};
+}(leaf_types<Fields>{});
+
+/// How much room plans and passes of a field list need.
+struct list_sizes {
+  /// Most nodes of one field.
+  std::size_t most_nodes = 0;
   /// Fields, with all their copies.
-  static constexpr std::size_t instances = (std::size_t{0} + ... + Types::definition::copies);
-  template <class Type>
-  static constexpr std::size_t ranges_of = Type::definition::policy::in_row_pass == row_pass::reached_rows
-                                               ? Type::definition::content_type::row_ranges
-                                               : 0;
-  static constexpr std::size_t row_ranges = (std::size_t{0} + ... + ranges_of<Types>);
-  static constexpr std::size_t most_row_ranges = largest_of(ranges_of<Types>...);
-  /// Segments of a pass over one copy of a field: one for a tensor. Several ranges and a floor can stay
-  /// apart, and the tail pass takes a live prefix out of each.
-  template <class Type>
-  static constexpr std::size_t segments_of = Type::definition::policy::in_row_pass == row_pass::whole ? 1
-                                             : ranges_of<Type> <= 1 ? ranges_of<Type>
-                                                                    : 2 * ranges_of<Type> + 1;
-  static constexpr std::size_t row_segments =
-      (std::size_t{0} + ... + (Types::definition::copies * segments_of<Types>));
+  std::size_t instances = 0;
+  /// Tensors in all fields that a row pass clears by rows, and most in one of them.
+  std::size_t row_ranges = 0;
+  std::size_t most_row_ranges = 0;
+  /// Segments of a row pass at most.
+  std::size_t row_segments = 0;
 };
-template <class... Types> list_traits<Types...> traits_of_list(type_list<Types...>);
+
+/// Segments of a row pass over one copy of a field: one for a tensor. Several ranges and a floor can stay apart, and the
+/// tail pass takes a live prefix out of each.
+constexpr std::size_t row_segments_of(row_pass pass, std::size_t row_ranges) {
+  if (pass == row_pass::whole) return 1;
+  return row_ranges <= 1 ? row_ranges : 2 * row_ranges + 1;
+}
+
+/// From the table and not from the types: what is named by the types of a whole field list is slow to compile.
+template <class Fields, class Params>
+inline constexpr list_sizes sizes_of_list = [] {
+  list_sizes sizes;
+  for (const field_entry<Params>& field : field_table<Fields, Params>) {
+    std::size_t row_ranges = 0;
+    if (field.in_row_pass == row_pass::reached_rows) {
+      for (std::uint32_t node = 0; node < field.nodes->length; ++node)
+        row_ranges += field.nodes[node].kind == content_kind::tensor ? 1 : 0;
+    }
+    sizes.most_nodes = largest_of(sizes.most_nodes, std::size_t{field.nodes->length});
+    sizes.instances += field.copies;
+    sizes.row_ranges += row_ranges;
+    sizes.most_row_ranges = largest_of(sizes.most_row_ranges, row_ranges);
+    sizes.row_segments += field.copies * row_segments_of(field.in_row_pass, row_ranges);
+  }
+  return sizes;
+}();
 
 /// Whether one field lies before another in the slab: what zeroing everything clears before what it leaves,
 /// then the smaller slab group.

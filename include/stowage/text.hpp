@@ -83,14 +83,19 @@ namespace detail {
 /// The text of an error, without heap use. Longer ones are cut and end in three dots.
 class message {
 public:
-  template <class Part> message& operator<<(const Part& part) {
-    writer_ << part;
-    if (writer_.size() > capacity) mark_cut(characters_, capacity);
-    return *this;
-  }
+  // No template: that would be a function for each length of a literal.
+  message& operator<<(char character) { return add(writer_ << character); }
+  message& operator<<(const char* text) { return add(writer_ << text); }
+  message& operator<<(std::string_view text) { return add(writer_ << text); }
+  message& operator<<(std::size_t number) { return add(writer_ << number); }
   [[nodiscard]] const char* c_str() const { return characters_; } // the rest is zero
 
 private:
+  message& add(const text_writer& written) {
+    if (written.size() > capacity) mark_cut(characters_, capacity);
+    return *this;
+  }
+
   static constexpr std::size_t capacity = 1023;
   char characters_[capacity + 1]{};
   text_writer writer_{characters_, capacity};

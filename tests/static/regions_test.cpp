@@ -35,7 +35,6 @@ struct odd_parts {
 };
 static_assert(regions<odd_parts>::part_count == 4);
 static_assert(regions<odd_parts>::alignment == 64);
-static_assert(regions<odd_parts>::row_ranges == 4);
 static_assert(regions<odd_parts>::nodes == 5);
 static_assert(!regions<odd_parts>::token_major);
 
@@ -55,7 +54,6 @@ struct nested_parts {
 // nested_parts itself, head, inner and its four parts, either, its tensor, and key_value_parts with its two
 // parts.
 static_assert(regions<nested_parts>::nodes == 1 + 1 + (1 + 4) + (1 + 1 + (1 + 2)));
-static_assert(regions<nested_parts>::row_ranges == 1 + 4 + 3);
 static_assert(regions<nested_parts>::alignment == 64);
 
 using floats = part<float, shape<M, 2>>;
@@ -64,7 +62,6 @@ using choice = alternatives<floats, halves, key_value_parts, regions<odd_parts>>
 static_assert(choice::alignment == 64);
 static_assert(!choice::token_major);
 static_assert(alternatives<floats, halves, key_value_parts>::token_major);
-static_assert(alternatives<floats, halves, key_value_parts>::row_ranges == 4);
 
 // One element type shared by all alternatives types the common pointer.
 static_assert(

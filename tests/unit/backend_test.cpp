@@ -2,6 +2,7 @@
 #include <stowage/backend/concept.hpp>
 #include <stowage/backend/failing.hpp>
 #include <stowage/backend/host.hpp>
+#include <stowage/backend/pmr.hpp>
 #include <stowage/backend/recording.hpp>
 
 #include <doctest/doctest.h>
@@ -9,6 +10,8 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <memory_resource>
 #include <span>
 #include <string>
 #include <string_view>
@@ -213,6 +216,37 @@ TEST_CASE("any_backend: hands streams and captures through to the backend that i
   any_backend counted(recording);
   CHECK(counted.deallocate(counted.allocate(8, 8), 8, 8).ok());
   CHECK(recording.calls().size() == 2);
+}
+
+TEST_CASE(
+    "any_backend: refers to a backend that wraps another any_backend, and the stream goes through both") {
+  device_like device;
+  int memory = 0;
+  auto* stream = reinterpret_cast<native_stream*>(&memory);
+  recording_backend<any_backend> recording{any_backend(device)};
+  any_backend any(recording);
+  any.synchronize(stream);
+  CHECK(device.last == stream);
+  CHECK(recording.count(operation::synchronize) == 1);
+}
+
+TEST_CASE("pmr_backend: what it gives is aligned, also out of the standard library's pools") {
+  std::pmr::unsynchronized_pool_resource pools;
+  stowage::pmr_backend backend(pools);
+  check_backend(backend);
+  for (std::size_t alignment = 1; alignment <= 4096; alignment *= 2) {
+    for (const std::size_t bytes : {1U, 96U, 160U, 192U, 320U, 384U, 640U, 6400U, 12288U}) {
+      CAPTURE(alignment);
+      CAPTURE(bytes);
+      std::array<void*, 5> addresses{};
+      for (void*& address : addresses) {
+        address = backend.allocate(bytes, alignment);
+        CHECK(reinterpret_cast<std::uintptr_t>(address) % alignment == 0);
+        std::memset(address, 0xab, bytes);
+      }
+      for (void* const address : addresses) CHECK(backend.deallocate(address, bytes, alignment).ok());
+    }
+  }
 }
 
 } // namespace

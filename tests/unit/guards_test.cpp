@@ -1,5 +1,7 @@
 // Guard zones: where they lie, what passes leave alone, and what a scan tells.
 
+#include "memory.hpp"
+
 #include <stowage/backend/failing.hpp>
 #include <stowage/backend/recording.hpp>
 #include <stowage/guards.hpp>
@@ -68,6 +70,7 @@ TEST_CASE("guards: no pass damages a zone") {
 TEST_CASE("guards: a scan names the fields on both sides and the bytes") {
   stowage::arena arena(stowage::make_plan<fields>(params{tokens{7}}).with_guards(64),
                        stowage::host_backend{});
+  test::permit(arena.slab(), arena.plan().slab_bytes());
   std::memset(arena->keys.data() + 21, 1, 12); // past the end of keys
   arena->sums.copy(1).data()[-1] = 3;          // in front of the second copy
   arena->flags.data()[7] = std::byte{1};       // past the last field

@@ -66,7 +66,9 @@ private:
 
   template <class Backend> static typename Backend::stream_type native(any_stream stream) {
     using native_type = typename Backend::stream_type;
-    if constexpr (std::is_pointer_v<native_type>) {
+    if constexpr (std::same_as<native_type, any_stream>) {
+      return stream; // a backend that wraps another any_backend
+    } else if constexpr (std::is_pointer_v<native_type>) {
       return static_cast<native_type>(stream.native);
     } else if constexpr (requires { typename native_type::native_type; }) {
       return native_type{static_cast<typename native_type::native_type>(stream.native)};

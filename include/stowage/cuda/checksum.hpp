@@ -89,9 +89,7 @@ void checksum(arena<Fields, Params, Backend>& arena, stream on, checksum_workspa
   const device_guard guard(workspace.device_);
   guard.check();
   if (is_capturing(on)) stowage::detail::refuse_during_capture("a checksum, which waits for the stream,");
-  constexpr auto listed = []<class... Types>(stowage::detail::type_list<Types...>) {
-    return std::array<bool, sizeof...(Types)>{Types::definition::template has_tag<Tag>...};
-  }(typename plan_type::field_types{});
+  constexpr auto& listed = stowage::detail::fields_with_tag<Fields, Tag>;
 
   std::size_t field = 0;
   while (field < plan_type::field_count) {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <stowage/detail/cold.hpp>
+
 #include <cstddef>
 
 namespace stowage::detail {
@@ -13,7 +15,7 @@ struct byte_range {
 /// Byte ranges of one field: sorted, overlaps and neighbours merged.
 template <std::size_t Capacity> class byte_range_list {
 public:
-  constexpr void add(std::size_t begin, std::size_t end) {
+  STOWAGE_NOINLINE constexpr void add(std::size_t begin, std::size_t end) {
     if (begin >= end) return;
     std::size_t first = 0;
     while (first < count_ && ranges_[first].end < begin) ++first;

@@ -4,6 +4,7 @@
 #include <stowage/carve.hpp>
 #include <stowage/llm/forward_params.hpp>
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 
@@ -41,8 +42,9 @@ struct decode_metadata_layout {
 };
 
 /// The layout for given params: R rows, from the same region list that the arena's scratch buffer is sized
-/// by. Throws size_error for a batch above 128.
-[[nodiscard]] constexpr decode_metadata_layout decode_metadata_of(const forward_params& params) {
+/// by. Throws size_error for a batch above 128. A template, so that only who calls it compiles it.
+template <std::derived_from<forward_params> Params>
+[[nodiscard]] constexpr decode_metadata_layout decode_metadata_of(const Params& params) {
   using parts = decode_metadata<symbols::R>;
   const auto layout = layout_of<parts>(params);
   return {evaluate(symbols::R, params),

@@ -1,0 +1,108 @@
+#pragma once
+
+// In builds with AddressSanitizer, host memory of an arena that belongs to no field is forbidden: the padding
+// between fields and copies, and guard zones. Who touches it is stopped there, with a report. In other builds
+// nothing of this is compiled.
+
+/// 1 in builds with AddressSanitizer, 0 in others. A program that writes to padding on purpose defines it as 0,
+/// in all its files.
+#if !defined(STOWAGE_ADDRESS_SANITIZER)
+#if defined(__SANITIZE_ADDRESS__)
+#define STOWAGE_ADDRESS_SANITIZER 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define STOWAGE_ADDRESS_SANITIZER 1
+#endif
+#endif
+#if !defined(STOWAGE_ADDRESS_SANITIZER)
+#define STOWAGE_ADDRESS_SANITIZER 0
+#endif
+#endif
+
+#if STOWAGE_ADDRESS_SANITIZER
+#include <stowage/table.hpp>
+
+#include <sanitizer/asan_interface.h>
+
+#include <concepts>
+#include <cstddef>
+#endif
+
+namespace stowage {
+
+struct host_stream;
+
+namespace detail {
+
+#if STOWAGE_ADDRESS_SANITIZER
+
+/// Memory of which AddressSanitizer knows: that of backends with the host's stream.
+template <class Arena>
+inline constexpr bool in_host_memory = std::same_as<typename Arena::stream_type, host_stream>;
+
+/// Whether code outside the library may be handed ranges that run through padding.
+template <class Arena> inline constexpr bool may_touch_padding = !in_host_memory<Arena>;
+
+/// Calls visit(address, bytes) for what lies between the fields of an arena, in slab order. A tail belongs to
+/// its field: it is there to be read.
+template <class Arena, class Visit> void visit_padding(const Arena& arena, const Visit& visit) {
+  using plan_type = typename Arena::plan_type;
+  const std::byte* end_of_last = arena.slab();
+  for (const std::size_t field :
+       slab_order<typename plan_type::fields_type, typename plan_type::params_type>) {
+    const std::byte* const address = arena.address(field);
+    if (address == nullptr) continue;
+    const auto& layout = arena.plan().layout(field);
+    if (arena.slab() == nullptr) end_of_last = address; // an allocation of its own
+    for (std::size_t copy = 0; copy < layout.copies; ++copy) {
+      const std::byte* const begin = address + copy * layout.stride;
+      if (begin != end_of_last) visit(end_of_last, static_cast<std::size_t>(begin - end_of_last));
+      end_of_last = begin + layout.bytes + layout.tail;
+    }
+  }
+  if (arena.slab() == nullptr) return;
+  const std::byte* const end = arena.slab() + arena.plan().slab_bytes();
+  if (end_of_last != end) visit(end_of_last, static_cast<std::size_t>(end - end_of_last));
+}
+
+template <class Arena> void forbid_padding(const Arena& arena) {
+  if constexpr (in_host_memory<Arena>) {
+    visit_padding(arena, [](const std::byte* address, std::size_t bytes) {
+      __asan_poison_memory_region(address, bytes);
+    });
+  }
+}
+template <class Arena> void permit_padding(const Arena& arena) {
+  if constexpr (in_host_memory<Arena>) {
+    visit_padding(arena, [](const std::byte* address, std::size_t bytes) {
+      __asan_unpoison_memory_region(address, bytes);
+    });
+  }
+}
+
+#else
+
+template <class Arena> inline constexpr bool may_touch_padding = true;
+template <class Arena> constexpr void forbid_padding(const Arena&) {}
+template <class Arena> constexpr void permit_padding(const Arena&) {}
+
+#endif
+
+/// While it lives, the library's own passes may touch padding: a segment of several fields runs through it.
+template <class Arena> class padding_access {
+public:
+#if STOWAGE_ADDRESS_SANITIZER
+  explicit padding_access(const Arena& arena) : arena_(arena) { permit_padding(arena_); }
+  ~padding_access() { forbid_padding(arena_); }
+  padding_access(const padding_access&) = delete;
+  padding_access& operator=(const padding_access&) = delete;
+
+private:
+  const Arena& arena_;
+#else
+  explicit constexpr padding_access(const Arena&) {}
+#endif
+};
+
+} // namespace detail
+} // namespace stowage
