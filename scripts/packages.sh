@@ -8,6 +8,10 @@ planner_packages=(g++ cmake ninja-build libboost1.81-dev nlohmann-json3-dev libc
 # What the tests with g++ take.
 gcc_packages=("${planner_packages[@]}" python3 python3-numpy doctest-dev libbenchmark-dev libdlpack-dev)
 
+# What the memory map is looked at with, where it can be had: 132 MB to load, 18 s. Its tests skip themselves without.
+# shellcheck disable=SC2034
+browser_packages=(chromium chromium-driver python3-selenium)
+
 # What all tests take.
 # shellcheck disable=SC2034
 test_packages=("${gcc_packages[@]}" clang-16 clang-19 libclang-rt-19-dev clang-format-19 clang-tidy-19)
@@ -35,6 +39,8 @@ has_package() {
     libbenchmark-dev) compiles '#include <benchmark/benchmark.h>' ;;
     libdlpack-dev) compiles '#include <dlpack/dlpack.h>' ;;
     python3-numpy) has_numpy ;;
+    chromium-driver) command -v chromedriver ;;
+    python3-selenium) /usr/bin/python3 -c 'import selenium' 2>/dev/null ;;
     libclang-rt-19-dev)
       clang++-19 -x c++ -fsanitize=address,undefined -o /dev/null - <<<'int main() {}' 2>/dev/null ;;
     *) command -v "$1" ;;
@@ -80,6 +86,11 @@ need_packages() {
   ((${#missing[@]} == 0)) && return
   echo "These packages (Debian's names) are missing, or others that bring the same: ${missing[*]}" >&2
   exit 2
+}
+
+# want_packages PACKAGE...: the same for what can be done without: what cannot be had stays away.
+want_packages() {
+  (need_packages "$@") 2>/dev/null || true
 }
 
 # is_configured FOLDER: whether a build folder was configured, and where it is now.

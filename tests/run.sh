@@ -123,6 +123,7 @@ if $quick; then
   need_packages "${gcc_packages[@]}"
 else
   need_packages "${test_packages[@]}"
+  want_packages "${browser_packages[@]}"
 fi
 
 preset gcc

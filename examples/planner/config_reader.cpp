@@ -1,14 +1,15 @@
 #include "config_reader.hpp"
 
+#include "config_source.hpp"
+#include "config_text.hpp"
+#include "config_values.hpp"
+
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <cerrno>
-#include <fstream>
 #include <istream>
 #include <limits>
 #include <string>
-#include <system_error>
 
 namespace planner {
 namespace {
@@ -21,7 +22,6 @@ constexpr std::string_view layer_types_key = "layer_types";
 constexpr std::string_view interval_key = "full_attention_interval";
 constexpr std::string_view model_type_key = "model_type";
 constexpr std::string_view rope_scaling_key = "rope_scaling";
-constexpr std::string_view text_config_key = "text_config";
 constexpr std::string_view mrope_key = "mrope_interleaved";
 
 constexpr config_key keys[] = {
@@ -88,160 +88,6 @@ constexpr config_key keys[] = {
     {{text_config_key}, nullptr, nullptr, "object; its keys override those around it"},
 };
 
-/// Bytes of the character that a text begins with; 0 where that is a control character, a line separator or
-/// no well-formed UTF-8.
-std::size_t printable_length(std::string_view text) {
-  const auto first = static_cast<unsigned char>(text.front());
-  if (first < 0x80) return first >= 0x20 && first != 0x7F ? 1 : 0;
-  if (first < 0xC2 || first > 0xF4) return 0;
-  const std::size_t length = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
-  if (text.size() < length) return 0;
-  unsigned character = first & (0xFFu >> (length + 1));
-  for (std::size_t index = 1; index < length; ++index) {
-    const auto next = static_cast<unsigned char>(text[index]);
-    if ((next & 0xC0u) != 0x80u) return 0;
-    character = character << 6 | (next & 0x3Fu);
-  }
-  const bool overlong = (length == 3 && character < 0x800) || (length == 4 && character < 0x10000);
-  const bool surrogate = character >= 0xD800 && character <= 0xDFFF;
-  const bool breaks_line = character < 0xA0 || character == 0x2028 || character == 0x2029;
-  return overlong || surrogate || breaks_line || character > 0x10FFFF ? 0 : length;
-}
-
-/// The text on one line: what a terminal or a log could take for something else becomes a question mark.
-std::string one_line(std::string_view text) {
-  std::string line;
-  line.reserve(text.size());
-  while (!text.empty()) {
-    const std::size_t length = printable_length(text);
-    if (length == 0) {
-      line.push_back('?');
-      text.remove_prefix(1);
-    } else {
-      line.append(text.substr(0, length));
-      text.remove_prefix(length);
-    }
-  }
-  return line;
-}
-
-/// A parser quotes what it last read, which can be megabytes.
-std::string shortened(std::string_view text, std::size_t largest_size) {
-  if (text.size() <= largest_size) return std::string{text};
-  return std::string{text.substr(0, largest_size)}.append("...");
-}
-
-[[noreturn]] void refuse(std::string_view source, std::string_view problem) {
-  throw config_error(one_line(std::string{source}.append(": ").append(problem)));
-}
-
-std::string integer_from(std::int64_t smallest) {
-  constexpr std::int64_t largest = std::numeric_limits<std::int64_t>::max();
-  return "an integer from " + std::to_string(smallest) + " to " + std::to_string(largest);
-}
-
-/// A value of the config and the key it was found under, such as "text_config.hidden_size".
-struct entry {
-  const json* value = nullptr;
-  std::string key;
-
-  explicit operator bool() const { return value != nullptr; }
-};
-
-/// A value as a message shows it.
-std::string describe(const json& value) {
-  if (value.is_array()) return "an array";
-  if (value.is_object()) return "an object";
-  if (!value.is_string()) return value.dump();
-  // Written as JSON in ASCII. Cutting may split a character, which dump is told to replace.
-  const json text = shortened(value.get_ref<const std::string&>(), 40);
-  return "the string " + text.dump(-1, ' ', true, json::error_handler_t::replace);
-}
-
-/// The values of one config under the rules of the format: text_config over the object around it, null as
-/// absent.
-class config_values {
-public:
-  /// `outer` is an object and outlives this.
-  config_values(const json& outer, std::string_view source) : outer_(outer), source_(source) {
-    text_config_ = member(outer_, text_config_key, "");
-    if (text_config_ && !text_config_.value->is_object()) refuse_value(text_config_, "an object");
-  }
-
-  [[nodiscard]] entry find(std::string_view spelling) const {
-    // A text_config inside text_config overrides nothing.
-    if (text_config_) {
-      if (entry nested = member(*text_config_.value, spelling, text_config_.key)) return nested;
-    }
-    return member(outer_, spelling, "");
-  }
-
-  /// The first spelling decides wherever it stands, so text_config.num_local_experts loses to num_experts.
-  [[nodiscard]] entry find(const config_key& key) const {
-    for (const std::string_view spelling : key.spellings) {
-      if (spelling.empty()) break;
-      if (entry found = find(spelling)) return found;
-    }
-    return {};
-  }
-
-  [[nodiscard]] static entry member(const json& object, std::string_view spelling, std::string_view parent) {
-    const auto found = object.find(std::string{spelling});
-    if (found == object.end() || found->is_null()) return {};
-    std::string key{parent};
-    if (!key.empty()) key.push_back('.');
-    return {&*found, key.append(spelling)};
-  }
-
-  [[nodiscard]] std::int64_t number(const entry& found, std::int64_t smallest = 0) const {
-    const json& value = *found.value;
-    const std::string wanted = integer_from(smallest);
-    if (!value.is_number()) refuse_value(found, wanted);
-    if (value.is_number_float()) {
-      // Also integers of more than 64 bits: the parser has no other place for them.
-      const double real = value.get<double>();
-      if (real < 0) refuse_value(found, wanted, "negative");
-      if (real >= 9223372036854775808.0) refuse_value(found, wanted, "too large");
-      refuse_value(found, wanted + ", written without a point or an exponent");
-    }
-    if (value.is_number_unsigned()) {
-      const auto magnitude = value.get<std::uint64_t>();
-      if (magnitude > std::uint64_t{std::numeric_limits<std::int64_t>::max()}) {
-        refuse_value(found, wanted, "too large");
-      }
-    }
-    const auto result = value.get<std::int64_t>();
-    if (result < smallest) refuse_value(found, wanted, result < 0 ? "negative" : "");
-    return result;
-  }
-
-  [[nodiscard]] bool flag(const entry& found) const {
-    if (!found.value->is_boolean()) refuse_value(found, "true or false");
-    return found.value->get<bool>();
-  }
-
-  [[nodiscard]] const std::string& text(const entry& found) const {
-    if (!found.value->is_string()) refuse_value(found, "a string");
-    return found.value->get_ref<const std::string&>();
-  }
-
-  [[noreturn]] void refuse_value(const entry& found, std::string_view wanted,
-                                 std::string_view why = "") const {
-    std::string problem = found.key + ": is " + describe(*found.value);
-    if (!why.empty()) problem.append(" (").append(why).append(")");
-    refuse(source_, problem.append("; wanted ").append(wanted));
-  }
-
-  [[noreturn]] void refuse_missing(std::string_view key, std::string_view wanted) const {
-    refuse(source_, std::string{key}.append(": is missing; wanted ").append(wanted));
-  }
-
-private:
-  const json& outer_;
-  std::string_view source_;
-  entry text_config_;
-};
-
 std::int64_t count_linear_attention(const config_values& values, const entry& layer_types) {
   constexpr std::string_view wanted = "an array of strings";
   if (!layer_types.value->is_array()) values.refuse_value(layer_types, wanted);
@@ -265,10 +111,76 @@ bool rope_scaling_interleaves(const config_values& values) {
   return inside && values.flag(inside);
 }
 
-model_config to_model_config(const json& document, std::string_view source) {
-  if (!document.is_object()) {
-    refuse(source, "the top level is " + describe(document) + "; wanted an object of config.json keys");
+/// A key without which a model of some kind cannot be planned well.
+struct needed_key {
+  number_member needed;
+  /// The model is of that kind where this is above 0; null: every model is.
+  number_member kind;
+};
+
+constexpr needed_key needed_keys[] = {
+    {&model_config::vocab_size, nullptr},
+    {&model_config::intermediate_size, nullptr},
+    {&model_config::num_experts_per_tok, &model_config::num_experts},
+    {&model_config::mamba_head_dim, &model_config::mamba_num_heads},
+    {&model_config::n_groups, &model_config::mamba_num_heads},
+    {&model_config::ssm_state_size, &model_config::mamba_num_heads},
+    {&model_config::linear_value_head_dim, &model_config::linear_num_value_heads},
+    {&model_config::linear_num_key_heads, &model_config::linear_num_value_heads},
+    {&model_config::linear_key_head_dim, &model_config::linear_num_value_heads},
+    {&model_config::qk_rope_head_dim, &model_config::kv_lora_rank},
+    {&model_config::o_lora_rank, &model_config::o_groups},
+    {&model_config::index_compress_ratio, &model_config::index_topk},
+    {&model_config::index_n_heads, &model_config::index_topk},
+    {&model_config::index_head_dim, &model_config::index_topk},
+};
+
+std::string_view name_of(number_member member) {
+  return std::ranges::find(keys, member, &config_key::number)->spellings[0];
+}
+
+/// The needed keys that are not there. `absent` says so of a member.
+template <class Absent>
+std::vector<std::string> missing_keys(const model_config& model, const Absent& absent) {
+  std::vector<std::string> missing;
+  for (const needed_key& each : needed_keys) {
+    if ((each.kind != nullptr && model.*each.kind <= 0) || !absent(each.needed)) continue;
+    // Experts have a width of their own.
+    if (each.needed == &model_config::intermediate_size && model.moe_intermediate_size > 0) continue;
+    std::string text{name_of(each.needed)};
+    text.append(": absent, counts as 0");
+    if (each.kind != nullptr)
+      text.append(", though ")
+          .append(name_of(each.kind))
+          .append(" is ")
+          .append(std::to_string(model.*each.kind));
+    missing.push_back(std::move(text));
   }
+  return missing;
+}
+
+/// Replaces what the config says of a key, by whatever name it does.
+void apply_overrides(json& document, std::span<const config_override> overrides) {
+  for (const config_override& each : overrides) {
+    const auto* const key = std::ranges::find_if(keys, [&each](const config_key& candidate) {
+      return !each.key.empty() &&
+             std::ranges::find(candidate.spellings, std::string_view{each.key}) != candidate.spellings.end();
+    });
+    if (key == std::end(keys) || key->spellings[0] == text_config_key ||
+        key->spellings[0] == rope_scaling_key) {
+      refuse("--set", shortened(each.key, 40) + ": no key that can be set; see stowage --config-help");
+    }
+    const auto nested = document.find(std::string{text_config_key});
+    for (const std::string_view spelling : key->spellings) {
+      if (nested != document.end() && nested->is_object()) nested->erase(std::string{spelling});
+    }
+    for (const std::string_view spelling : key->spellings) document.erase(std::string{spelling});
+    json value = json::parse(each.value, nullptr, false);
+    document[std::string{key->spellings[0]}] = value.is_discarded() ? json(each.value) : std::move(value);
+  }
+}
+
+read_config to_model_config(const json& document, std::string_view source) {
   const config_values values(document, source);
   const auto absent = [&values](number_member member) {
     return std::ranges::none_of(
@@ -311,64 +223,7 @@ model_config to_model_config(const json& document, std::string_view source) {
   } else if (interval > 0) {
     model.num_ssm_layers = model.num_hidden_layers - model.num_hidden_layers / interval;
   }
-  return model;
-}
-
-/// Reads a text without keeping it, so that syntax and nesting are known before anything is built from them.
-class syntax_check final : public nlohmann::json_sax<json> {
-public:
-  [[nodiscard]] bool too_deep() const { return depth_ > deepest_config_nesting; }
-  [[nodiscard]] std::string_view problem() const { return problem_; }
-
-  bool null() override { return true; }
-  bool boolean(bool) override { return true; }
-  bool number_integer(json::number_integer_t) override { return true; }
-  bool number_unsigned(json::number_unsigned_t) override { return true; }
-  bool number_float(json::number_float_t, const json::string_t&) override { return true; }
-  bool string(json::string_t&) override { return true; }
-  bool binary(json::binary_t&) override { return true; }
-  bool key(json::string_t&) override { return true; }
-  bool start_object(std::size_t) override { return open(); }
-  bool start_array(std::size_t) override { return open(); }
-  bool end_object() override { return close(); }
-  bool end_array() override { return close(); }
-  bool parse_error(std::size_t, const std::string&, const json::exception& error) override {
-    problem_ = error.what();
-    // "[json.exception.parse_error.101] parse error at line 1, column 2: ..."
-    const std::size_t bracket = problem_.find("] ");
-    if (problem_.starts_with('[') && bracket != std::string::npos) problem_.erase(0, bracket + 2);
-    return false;
-  }
-
-private:
-  bool open() {
-    ++depth_;
-    return !too_deep();
-  }
-  bool close() {
-    --depth_;
-    return true;
-  }
-
-  std::size_t depth_ = 0;
-  std::string problem_;
-};
-
-json parse(const std::string& text, std::string_view source) {
-  // The parser would take a zero byte for the end of the text. No JSON has one; UTF-16 has many.
-  const std::size_t zero = text.find('\0');
-  if (zero != std::string::npos) {
-    refuse(source,
-           "cannot be read as JSON: byte " + std::to_string(zero + 1) + " is zero; wanted UTF-8 text");
-  }
-  syntax_check check;
-  if (!json::sax_parse(text, &check)) {
-    if (check.too_deep()) {
-      refuse(source, "nested deeper than " + std::to_string(deepest_config_nesting) + " arrays and objects");
-    }
-    refuse(source, "cannot be read as JSON: " + shortened(check.problem(), 200));
-  }
-  return json::parse(text);
+  return {model, missing_keys(model, absent)};
 }
 
 std::string read_text(std::istream& input, std::string_view source) {
@@ -391,29 +246,28 @@ std::string read_text(std::istream& input, std::string_view source) {
 
 std::span<const config_key> config_keys() noexcept { return keys; }
 
+read_config read_whole_config(std::string_view text, std::string_view source_name,
+                              std::span<const config_override> overrides) {
+  json document = parse_config_text(text, source_name);
+  if (!document.is_object()) {
+    refuse(source_name, "the top level is " + describe(document) + "; wanted an object of config.json keys");
+  }
+  apply_overrides(document, overrides);
+  return to_model_config(document, source_name);
+}
+
 model_config read_model_config(std::istream& input, std::string_view source_name) {
-  return to_model_config(parse(read_text(input, source_name), source_name), source_name);
+  return read_whole_config(read_text(input, source_name), source_name).model;
+}
+
+read_config read_config_file(const std::filesystem::path& path, std::span<const config_override> overrides) {
+  std::string source;
+  const std::string text = read_config_text(path, source);
+  return read_whole_config(text, source, overrides);
 }
 
 model_config read_model_config_file(const std::filesystem::path& path) {
-  const std::string source = path.empty() ? "(empty path)" : path.string();
-  // Asked before opening: opening a FIFO waits for a writer.
-  std::error_code error;
-  const std::filesystem::file_type type = std::filesystem::status(path, error).type();
-  if (type == std::filesystem::file_type::not_found) refuse(source, "no such file");
-  if (type == std::filesystem::file_type::none) refuse(source, "cannot be looked at: " + error.message());
-  if (type == std::filesystem::file_type::directory) {
-    refuse(source, "is a directory; wanted the path of the config.json in it");
-  }
-  if (type != std::filesystem::file_type::regular) refuse(source, "is not a regular file");
-
-  errno = 0;
-  std::ifstream input(path, std::ios::binary);
-  if (!input) {
-    const std::string reason = errno != 0 ? ": " + std::generic_category().message(errno) : std::string{};
-    refuse(source, "cannot be opened" + reason);
-  }
-  return read_model_config(input, source);
+  return read_config_file(path).model;
 }
 
 } // namespace planner

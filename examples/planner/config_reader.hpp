@@ -1,5 +1,7 @@
 #pragma once
 
+#include "options.hpp"
+
 #include <stowage/llm/model_config.hpp>
 
 #include <array>
@@ -9,7 +11,9 @@
 #include <iosfwd>
 #include <span>
 #include <stdexcept>
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace planner {
 
@@ -47,12 +51,27 @@ struct config_key {
 /// Every key that is read, in the order of the members of model_config, then those without a member.
 std::span<const config_key> config_keys() noexcept;
 
-/// Reads a Hugging Face `config.json`. The keys of a nested `text_config` override those around it; a null
-/// counts as absent; of a key that stands twice in one object the last counts; keys that config_keys() does
-/// not list are ignored. `source_name` is what messages call the input. Throws config_error.
+/// Values that a config may have, all arrays and objects counted. Real ones have a few hundred.
+inline constexpr std::size_t most_config_values = 1000000;
+
+/// A model, and what its config leaves open.
+struct read_config {
+  stowage::llm::model_config model;
+  /// Keys that matter for this model and are not there, with what that means: "vocab_size: absent, counts as 0".
+  std::vector<std::string> missing;
+};
+
+/// Reads a Hugging Face `config.json`. The keys of a nested `text_config` override those around it, by whatever name;
+/// a null counts as absent; of a key that stands twice in one object the last counts; keys that config_keys() does
+/// not list are ignored. `overrides` replace what the config says. `source_name` is what messages call the input.
+/// Throws config_error.
+read_config read_whole_config(std::string_view text, std::string_view source_name,
+                              std::span<const config_override> overrides = {});
 stowage::llm::model_config read_model_config(std::istream& input, std::string_view source_name);
 
-/// Reads the config in a regular file; anything else is refused without being opened. Throws config_error.
+/// Reads the config in a file or pipe, in a folder, or, for "-", on standard input. Throws config_error.
+read_config read_config_file(const std::filesystem::path& path,
+                             std::span<const config_override> overrides = {});
 stowage::llm::model_config read_model_config_file(const std::filesystem::path& path);
 
 } // namespace planner

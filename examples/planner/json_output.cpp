@@ -2,6 +2,8 @@
 
 #include "config_reader.hpp"
 
+#include <stowage/report/json.hpp>
+
 #include <nlohmann/json.hpp>
 
 #include <optional>
@@ -31,22 +33,8 @@ json inputs_of(const plan_report& report) {
   inputs["levers"] = lever_names_of(params.switches);
   inputs["splitk"] = splitk_spelling_of(params.switches.splitk);
   if (report.wanted.tokens) inputs["tokens"] = *report.wanted.tokens;
+  if (!report.missing.empty()) inputs["missing"] = report.missing;
   return inputs;
-}
-
-json buffer_of(const buffer_report& buffer, bool with_tokens) {
-  const stowage::field_report& field = buffer.field;
-  json result;
-  result["name"] = field.name;
-  result["bytes"] = field.layout.bytes;
-  result["present"] = buffer.present();
-  result["offset"] = buffer.present() ? json(field.layout.offset) : json(nullptr);
-  result["alignment"] = field.layout.alignment;
-  result["element"] = field.element;
-  result["shape"] = field.shape;
-  result["zero"] = field.policy;
-  if (with_tokens) result["zero_bytes"] = buffer.zero_bytes;
-  return result;
 }
 
 std::string_view name_of(pass_kind kind) {
@@ -172,24 +160,17 @@ std::string to_text(const json& document) {
 std::string plan_as_json(const plan_report& report) {
   json document;
   document["inputs"] = inputs_of(report);
-  json& buffers = document["buffers"] = json::array();
-  for (const buffer_report& buffer : report.buffers) {
-    buffers.push_back(buffer_of(buffer, report.wanted.tokens.has_value()));
-  }
-  document["total_bytes"] = report.total_bytes;
-  document["slab_bytes"] = report.slab_bytes;
-  document["hash"] = report.hash_text();
-  if (report.wanted.tokens) document["zero_rows_bytes"] = report.zero_rows_bytes;
+  document.update(json::parse(stowage::to_json(report.plan, report.wanted.view)));
   return to_text(document);
 }
 
 std::string run_as_json(const run_report& report) {
   json document;
   document["inputs"] = inputs_of(report.plan);
-  document["present_buffers"] = report.plan.present_buffers();
-  document["total_bytes"] = report.plan.total_bytes;
-  document["slab_bytes"] = report.plan.slab_bytes;
-  document["hash"] = report.plan.hash_text();
+  document["present_buffers"] = report.plan.plan.present_fields();
+  document["total_bytes"] = report.plan.plan.total_bytes;
+  document["slab_bytes"] = report.plan.plan.slab_bytes;
+  document["hash"] = report.plan.plan.hash_text();
   json& passes = document["passes"] = json::array();
   for (const pass_report& pass : report.passes) passes.push_back(pass_of(pass));
   document["operations"] = operations_of(report.operations);

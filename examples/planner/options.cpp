@@ -1,152 +1,43 @@
 #include "options.hpp"
 
+#include "help.hpp"
+#include "option_table.hpp"
+#include "quantities.hpp"
+
 #include <stowage/count.hpp>
 
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
-#include <charconv>
+#include <array>
 #include <cstddef>
-#include <iterator>
-#include <limits>
-#include <system_error>
+#include <string>
 
 namespace planner {
 namespace {
 
 using stowage::llm::levers;
 
-// The options, each under its name.
-
-struct number_option {
-  const char* name;
-  std::int64_t options::* member;
-  const char* description;
-};
-
-constexpr number_option number_options[] = {
-    {"--max-batch-tokens", &options::max_batch_tokens, "Most tokens of one forward pass"},
-    {"--max-seq-len", &options::max_seq_len, "Most tokens of one sequence"},
-    {"--kv-block-size", &options::kv_block_size, "Tokens of a key-value cache block; 0: not paged"},
-    {"--max-batch-size", &options::max_batch_size, "Most sequences of one batch, at most 128"},
-    {"--sm-count", &options::sm_count, "Multiprocessors of the target"},
-    {"--adapter-max-rank", &options::adapter_max_rank, "Largest rank of a LoRA adapter; 0: no adapters"},
-};
-
-struct lever_name {
-  std::string_view name;
-  bool levers::* member;
-};
-
-constexpr lever_name lever_names[] = {
-    {"q2", &levers::gguf_native_q2},
-    {"q2_mmq", &levers::gguf_native_q2_mmq},
-    {"rowwise", &levers::fp8_rowwise},
-};
-
-struct command_name {
-  command what;
-  const char* name;
-  const char* description;
-};
-
-constexpr command_name command_names[] = {
-    {command::plan, "plan", "Show bytes and offsets of every buffer"},
-    {command::run, "run", "Allocate on the host, do every pass and operation, and verify each byte by byte"},
-};
-
-constexpr const char* config_option = "CONFIG.json";
-constexpr const char* lever_option = "--lever";
-constexpr const char* splitk_option = "--splitk";
-constexpr const char* tokens_option = "--tokens";
-constexpr const char* format_option = "--format";
-constexpr const char* output_option = "--output";
-
-// Values.
-
-/// An argument as a message shows it: one that is too long is cut.
-std::string in_quotes(std::string_view text) {
-  constexpr std::size_t longest = 40;
-  std::string result{"'"};
-  result.append(text.substr(0, longest)).append(text.size() > longest ? "...'" : "'");
-  return result;
-}
-
 [[noreturn]] void refuse(std::string_view where, std::string_view problem) {
   throw option_error(std::string{where}.append(": ").append(problem));
 }
 
-[[noreturn]] void refuse_value(std::string_view option, std::string_view text, std::string_view why,
-                               std::string_view wanted) {
-  refuse(option, std::string{"is "}.append(in_quotes(text)).append(why).append("; wanted ").append(wanted));
-}
-
-bool all_digits(std::string_view text) {
-  return !text.empty() &&
-         std::all_of(text.begin(), text.end(), [](char each) { return each >= '0' && each <= '9'; });
-}
-
-/// An integer from 0 on, in decimal digits and nothing else.
-std::int64_t parse_number(std::string_view option, std::string_view text) {
-  constexpr std::string_view wanted = "an integer from 0 to 9223372036854775807";
-  static_assert(std::numeric_limits<std::int64_t>::max() == 9223372036854775807);
-  if (!all_digits(text)) {
-    const bool negative = text.starts_with('-') && all_digits(text.substr(1));
-    refuse_value(option, text, negative ? " (negative)" : "", wanted);
+void add_options(CLI::App& parser, command what) {
+  for (const option_entry& option : option_entries()) {
+    if (!option.belongs_to(what)) continue;
+    // Constant: the parser would take another string for a variable that the value is written to.
+    const std::string description = std::string_view{option.name} == "--format"
+                                        ? listed(choices_of(option, what))
+                                        : std::string{option.description};
+    // It keeps all values; read_options refuses those that are too many.
+    CLI::Option* const added = parser.add_option(option.name, description)
+                                   ->type_name(option.type)
+                                   ->allow_extra_args(false)
+                                   ->take_all()
+                                   ->required(option.required);
+    if (option.default_text[0] != '\0') added->default_str(option.default_text);
   }
-  std::int64_t number = 0;
-  const std::from_chars_result result = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (result.ec != std::errc{}) refuse_value(option, text, " (too large)", wanted);
-  return number;
-}
-
-output_format parse_format(std::string_view text) {
-  if (text == "table") return output_format::table;
-  if (text == "json") return output_format::json;
-  refuse_value(format_option, text, "", "table or json");
-}
-
-/// An unknown spelling keeps whatever was declared, so it reads differently for two declared policies.
-stowage::llm::splitk_policy parse_known_splitk(std::string_view text) {
-  using stowage::llm::splitk_kind;
-  const stowage::llm::splitk_policy policy = stowage::llm::parse_splitk(text, {splitk_kind::legacy, 0});
-  constexpr auto largest = static_cast<std::size_t>(std::numeric_limits<std::int64_t>::max());
-  if (policy != stowage::llm::parse_splitk(text, {splitk_kind::automatic, 0}) || policy.splits > largest) {
-    refuse_value(splitk_option, text, "", "legacy, auto, off or a count of splits");
-  }
-  return policy;
-}
-
-// The command line.
-
-/// What an option was given; null where it was not.
-const std::string* value_of(const CLI::App& parsed, const char* name) {
-  const std::vector<std::string>& values = parsed.get_option(name)->results();
-  if (values.size() > 1) refuse(name, "is given more than once");
-  return values.empty() ? nullptr : values.data();
-}
-
-void add_options(CLI::App& parser) {
-  const options defaults;
-  const auto add = [&parser](const char* name, const std::string& type, const std::string& description) {
-    // It keeps all values; value_of refuses those that are too many.
-    return parser.add_option(name, description)->type_name(type)->allow_extra_args(false)->take_all();
-  };
-  add(config_option, "", "The config.json of a model, as on Hugging Face")->required();
-  for (const number_option& number : number_options) {
-    add(number.name, "N", number.description)->default_str(std::to_string(defaults.*number.member));
-  }
-  add(lever_option, "NAME",
-      "q2, q2_mmq or rowwise; can be repeated. Absent: the environment's\n"
-      "METRALE_GGUF_NATIVE_Q2, METRALE_GGUF_NATIVE_Q2_MMQ and METRALE_FP8_ROWWISE");
-  add(splitk_option, "POLICY",
-      "Splits of decode attention: legacy, auto, off or a count. Absent: the\n"
-      "environment's METRALE_ATTN_DECODE_SPLITK, else legacy");
-  add(tokens_option, "T",
-      "Also show what a row pass over T tokens clears; run: do row passes for T\n"
-      "tokens only");
-  add(format_option, "NAME", "table or json")->default_str("table");
-  add(output_option, "FILE", "Write the result there, not to standard output");
+  parser.footer(std::string{"Example: "} + entry_of(what).example);
 }
 
 /// What the parser could not place; it leaves the mark that ends the options there too.
@@ -169,44 +60,48 @@ std::string first_unknown(const std::vector<std::string>& extras) {
                                ("; see " + program + " --help"));
 }
 
-void set_levers(levers& switches, const CLI::App& parsed) {
-  const std::vector<std::string>& names = parsed.get_option(lever_option)->results();
-  if (names.empty()) return;
-  for (const lever_name& lever : lever_names) switches.*lever.member = false;
-  for (const std::string& name : names) {
-    const auto* const lever = std::find_if(std::begin(lever_names), std::end(lever_names),
-                                           [&name](const lever_name& each) { return each.name == name; });
-    if (lever == std::end(lever_names)) refuse_value(lever_option, name, "", "q2, q2_mmq or rowwise");
-    switches.*lever->member = true;
+/// What only makes sense together, or not at all.
+void check(const options& wanted, const CLI::App& parsed) {
+  const auto given = [&parsed](std::string_view name) {
+    return parsed.get_option(std::string{name})->count() != 0;
+  };
+  if (wanted.what == command::plan &&
+      (wanted.format == output_format::svg || wanted.format == output_format::html)) {
+    for (const char* const name : {"--sort", "--only", "--group", "--largest"}) {
+      if (given(name)) refuse(name, "has no meaning for a memory map; wanted table, json or csv as --format");
+    }
   }
+  if (wanted.what == command::fit && given(name_of_number(wanted.vary)))
+    refuse(name_of_number(wanted.vary), "is given, but it is what --vary looks for; leave one of them out");
+  if (wanted.what == command::sweep && wanted.swept == nullptr)
+    refuse("stowage sweep", "no number has a range; wanted one such as --max-batch-tokens 1:16384:x2");
+  const bool differs = !wanted.other_config.empty() || !wanted.other_numbers.empty() ||
+                       wanted.other_switches || !wanted.other_overrides.empty();
+  if (wanted.what == command::diff && !differs)
+    refuse("stowage diff", "nothing to compare with; wanted OTHER.json or an --against option");
+  if (wanted.what == command::diff && wanted.config == "-" && wanted.other_config == "-")
+    refuse("OTHER.json", "is '-', and so is CONFIG.json; standard input can be read once");
 }
 
 options read_options(const CLI::App& parsed, command what, const levers& environment) {
   if (const std::vector<std::string> extras = extras_of(parsed); !extras.empty()) {
     refuse_extras(extras, "stowage " + parsed.get_name());
   }
-
   options wanted;
   wanted.what = what;
   wanted.switches = environment;
-  wanted.config = *value_of(parsed, config_option); // the parser saw to it that there is one
-  for (const number_option& number : number_options) {
-    if (const std::string* text = value_of(parsed, number.name)) {
-      wanted.*number.member = parse_number(number.name, *text);
+  for (const option_entry& option : option_entries()) {
+    if (!option.belongs_to(what)) continue;
+    const std::vector<std::string>& values = parsed.get_option(option.name)->results();
+    if (values.size() > 1 && !option.repeatable) refuse(option.name, "is given more than once");
+    if (std::string_view{option.name} == "--lever") take_levers(option, wanted.switches, values);
+    if (std::string_view{option.name} == "--against-lever" && !values.empty()) {
+      if (!wanted.other_switches) wanted.other_switches = wanted.switches;
+      take_levers(option, *wanted.other_switches, values);
     }
+    for (const std::string& value : values) option.take(wanted, option, value);
   }
-  set_levers(wanted.switches, parsed);
-  if (const std::string* text = value_of(parsed, splitk_option)) {
-    wanted.switches.splitk = parse_known_splitk(*text);
-  }
-  if (const std::string* text = value_of(parsed, tokens_option)) {
-    wanted.tokens = parse_number(tokens_option, *text);
-  }
-  if (const std::string* text = value_of(parsed, format_option)) wanted.format = parse_format(*text);
-  if (const std::string* text = value_of(parsed, output_option)) {
-    if (text->empty()) refuse_value(output_option, "", "", "the path of a file");
-    wanted.output = *text;
-  }
+  check(wanted, parsed);
   return wanted;
 }
 
@@ -216,10 +111,16 @@ command_line parse_command_line(std::span<const char* const> arguments, const le
   CLI::App parser{"Plans the GPU buffers of a model's forward pass.", "stowage"};
   parser.require_subcommand(0, 1);
   parser.allow_extras();
-  for (const command_name& each : command_names) {
+  parser.footer(general_footer());
+  const CLI::Option* const version = parser.add_flag("--version")->description("Print the version");
+  const CLI::Option* const config_help =
+      parser.add_flag("--config-help")->description("Print every key of a config.json that is read");
+  std::array<CLI::App*, 7> subcommands{};
+  for (const command_entry& each : command_entries()) {
     CLI::App* subcommand = parser.add_subcommand(each.name, each.description);
     subcommand->allow_extras();
-    add_options(*subcommand);
+    add_options(*subcommand, each.what);
+    subcommands[static_cast<std::size_t>(each.what)] = subcommand;
   }
 
   // The parser takes them from the back.
@@ -232,8 +133,10 @@ command_line parse_command_line(std::span<const char* const> arguments, const le
     throw option_error(error.what() + std::string{"; see stowage --help"});
   }
   const std::vector<std::string> extras = extras_of(parser); // those in front of the command
-  for (const command_name& each : command_names) {
-    const CLI::App& subcommand = *parser.get_subcommand(each.name);
+  if (extras.empty() && version->count() != 0) return {std::nullopt, version_text(), true};
+  if (extras.empty() && config_help->count() != 0) return {std::nullopt, config_help_text(), true};
+  for (const command_entry& each : command_entries()) {
+    const CLI::App& subcommand = *subcommands[static_cast<std::size_t>(each.what)];
     if (!subcommand.parsed()) continue;
     if (!extras.empty()) refuse_extras(extras, parser.get_name());
     return {read_options(subcommand, each.what, environment), {}, false};
@@ -241,15 +144,9 @@ command_line parse_command_line(std::span<const char* const> arguments, const le
   if (extras.empty()) return {std::nullopt, parser.help(), false};
   const std::string unknown = first_unknown(extras);
   if (unknown.starts_with('-')) refuse_extras(extras, parser.get_name());
-  refuse_value("COMMAND", unknown, "", "plan or run");
-}
-
-std::vector<std::string_view> lever_names_of(const levers& switches) {
   std::vector<std::string_view> names;
-  for (const lever_name& lever : lever_names) {
-    if (switches.*lever.member) names.push_back(lever.name);
-  }
-  return names;
+  for (const command_entry& each : command_entries()) names.emplace_back(each.name);
+  refuse_value("COMMAND", unknown, "", listed(names));
 }
 
 std::string splitk_spelling_of(const stowage::llm::splitk_policy& policy) {
@@ -272,6 +169,15 @@ stowage::llm::forward_params forward_params_of(const options& wanted,
   params.adapter_max_rank = wanted.adapter_max_rank;
   params.switches = wanted.switches;
   return params;
+}
+
+options other_side_of(const options& wanted) {
+  options other = wanted;
+  if (!wanted.other_config.empty()) other.config = wanted.other_config;
+  for (const auto& [member, number] : wanted.other_numbers) other.*member = number;
+  if (wanted.other_switches) other.switches = *wanted.other_switches;
+  other.overrides.insert(other.overrides.end(), wanted.other_overrides.begin(), wanted.other_overrides.end());
+  return other;
 }
 
 } // namespace planner

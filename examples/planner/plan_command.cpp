@@ -10,11 +10,12 @@
 
 #include <cstddef>
 #include <string_view>
+#include <utility>
 
 namespace planner {
 
-stowage::llm::forward_plan plan_forward_arena(const options& wanted) {
-  const stowage::llm::model_config model = read_model_config_file(wanted.config);
+stowage::llm::forward_plan plan_forward_arena(const options& wanted,
+                                              const stowage::llm::model_config& model) {
   try {
     return stowage::llm::forward_plan{forward_params_of(wanted, model)};
   } catch (const stowage::size_error& error) {
@@ -25,27 +26,38 @@ stowage::llm::forward_plan plan_forward_arena(const options& wanted) {
   }
 }
 
+model_plan plan_model(const options& wanted) {
+  read_config config = read_config_file(wanted.config, wanted.overrides);
+  return {plan_forward_arena(wanted, config.model), std::move(config.missing)};
+}
+
 plan_report report_plan(const options& wanted, const stowage::llm::forward_plan& plan) {
   plan_report report;
   report.wanted = wanted;
   report.params = plan.params();
-  const stowage::tokens tokens{wanted.tokens.value_or(0)};
-  for (std::size_t field = 0; field < plan.field_count; ++field) {
-    buffer_report& buffer = report.buffers.emplace_back();
-    buffer.field = stowage::report_field(plan, field);
-    if (wanted.tokens) buffer.zero_bytes = plan.zero_bytes(field, tokens);
-  }
-  report.total_bytes = plan.total_bytes();
-  report.slab_bytes = plan.slab_bytes();
-  report.hash = plan.hash();
-  report.zero_all_bytes = plan.zero_all_bytes();
-  if (wanted.tokens) report.zero_rows_bytes = plan.zero_rows_bytes(tokens);
+  report.plan = wanted.tokens ? stowage::make_report(plan, stowage::tokens{*wanted.tokens})
+                              : stowage::make_report(plan);
   return report;
 }
 
 std::string plan_command(const options& wanted) {
-  const plan_report report = report_plan(wanted, plan_forward_arena(wanted));
-  return wanted.format == output_format::json ? plan_as_json(report) : plan_as_table(report);
+  model_plan planned = plan_model(wanted);
+  plan_report report = report_plan(wanted, planned.plan);
+  report.missing = std::move(planned.missing);
+  std::string title = "Forward arena of " + wanted.config;
+  for (const std::string& missing : report.missing) title.append("; ").append(missing);
+  switch (wanted.format) {
+    case output_format::table: break;
+    case output_format::json: return plan_as_json(report);
+    case output_format::csv: return stowage::to_csv(report.plan, wanted.view);
+    case output_format::svg: return stowage::to_svg(report.plan, title);
+    case output_format::html: {
+      std::optional<std::size_t> chosen;
+      if (wanted.tokens) chosen = static_cast<std::size_t>(*wanted.tokens);
+      return stowage::to_html(report.plan, stowage::make_live_rows(planned.plan, chosen), title);
+    }
+  }
+  return plan_as_table(report);
 }
 
 } // namespace planner

@@ -5,10 +5,9 @@
 #include <stowage/checksum.hpp>
 #include <stowage/llm/decode_meta.hpp>
 #include <stowage/llm/forward_params.hpp>
-#include <stowage/report.hpp>
+#include <stowage/report/plan_report.hpp>
 
 #include <cstddef>
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -18,31 +17,13 @@
 
 namespace planner {
 
-/// One buffer of a plan.
-struct buffer_report {
-  stowage::field_report field;
-  /// What a row pass over options::tokens clears of it; 0 where no tokens were asked for.
-  std::size_t zero_bytes = 0;
-
-  [[nodiscard]] bool present() const { return field.layout.bytes != 0; }
-};
-
-/// The plan of a forward arena.
+/// The plan of a forward arena, and what it was made for.
 struct plan_report {
   options wanted;
   stowage::llm::forward_params params;
-  /// In declaration order.
-  std::vector<buffer_report> buffers;
-  std::size_t total_bytes = 0;
-  std::size_t slab_bytes = 0;
-  std::uint64_t hash = 0;
-  /// What zeroing everything clears, and what a row pass over options::tokens does.
-  std::size_t zero_all_bytes = 0;
-  std::size_t zero_rows_bytes = 0;
-
-  [[nodiscard]] std::size_t present_buffers() const;
-  /// "0x" and 16 digits.
-  [[nodiscard]] std::string hash_text() const;
+  stowage::plan_report plan;
+  /// Keys that matter and that the config lacks, with what that means.
+  std::vector<std::string> missing;
 };
 
 enum class pass_kind : unsigned char {

@@ -5,10 +5,11 @@
 #include "operations.hpp"
 #include "plan_command.hpp"
 #include "poisoned_backend.hpp"
+#include "promise.hpp"
+#include "run_memory.hpp"
 #include "table_output.hpp"
 
 #include <stowage/arena.hpp>
-#include <stowage/backend/host.hpp>
 #include <stowage/count.hpp>
 
 #include <algorithm>
@@ -27,98 +28,6 @@ namespace {
 using stowage::tokens;
 using stowage::llm::forward_buffers;
 using stowage::llm::forward_plan;
-
-// What a pass promises.
-
-/// The ranges that a pass is to clear, by the number of the field, or what is wrong with the promise itself.
-struct promise {
-  std::vector<std::vector<byte_range>> cleared =
-      std::vector<std::vector<byte_range>>(forward_plan::field_count);
-  std::string problem;
-
-  void expect(bool holds, std::string_view field, std::string_view what) {
-    if (!holds && problem.empty()) problem.append(field).append(": ").append(what);
-  }
-};
-
-promise whole_fields(const forward_plan& plan, const std::vector<std::size_t>& fields) {
-  promise result;
-  for (const std::size_t field : fields) {
-    if (plan.present(field)) result.cleared[field].push_back({0, plan.bytes(field)});
-  }
-  return result;
-}
-
-/// The fields with a row or full policy.
-promise zeroed_fields(const forward_plan& plan) {
-  std::vector<std::size_t> fields;
-  for (std::size_t field = 0; field < forward_plan::field_count; ++field) {
-    if (stowage::report_field(plan, field).policy != "never") fields.push_back(field);
-  }
-  promise result = whole_fields(plan, fields);
-  std::size_t bytes = 0;
-  for (const std::vector<byte_range>& ranges : result.cleared) bytes += size_of(ranges);
-  result.expect(bytes == plan.zero_all_bytes(), "plan",
-                "zero_all_bytes() is another sum than that of its buffers");
-  return result;
-}
-
-/// The seven buffers that a prefill needs cleared, here by name and not by tag.
-promise prefill_essentials(const forward_plan& plan) {
-  return whole_fields(plan, {forward_plan::index_of<&forward_buffers::hidden_states>(),
-                             forward_plan::index_of<&forward_buffers::residual>(),
-                             forward_plan::index_of<&forward_buffers::gate_logits>(),
-                             forward_plan::index_of<&forward_buffers::moe_output>(),
-                             forward_plan::index_of<&forward_buffers::expert_gate_out>(),
-                             forward_plan::index_of<&forward_buffers::expert_up_out>(),
-                             forward_plan::index_of<&forward_buffers::expert_down_out>()});
-}
-
-promise reached_rows(const forward_plan& plan, std::size_t first, std::size_t last, bool with_full) {
-  promise result;
-  plan.visit_row_pass(first, last, with_full, [&](std::size_t field, std::size_t begin, std::size_t end) {
-    result.cleared[field].push_back({begin, end});
-  });
-  for (std::size_t field = 0; field < forward_plan::field_count; ++field) {
-    result.expect(well_formed(result.cleared[field], plan.bytes(field)), plan.name(field),
-                  "the ranges of the row pass are out of order or out of bounds");
-  }
-  return result;
-}
-
-/// Rows of the first `count` tokens, which have to agree with the byte counts of the plan.
-promise first_rows(const forward_plan& plan, std::size_t count) {
-  promise result = reached_rows(plan, 0, count, true);
-  std::size_t total = 0;
-  for (std::size_t field = 0; field < forward_plan::field_count; ++field) {
-    const std::size_t bytes = size_of(result.cleared[field]);
-    total += bytes;
-    result.expect(bytes == plan.zero_bytes(field, tokens{count}), plan.name(field),
-                  "the ranges of the row pass have other bytes than zero_bytes()");
-  }
-  result.expect(total == plan.zero_rows_bytes(tokens{count}), "plan",
-                "the ranges of the row pass have other bytes than zero_rows_bytes()");
-  if (count > 0 && count >= plan.params().max_batch_tokens.value) {
-    result.expect(result.cleared == zeroed_fields(plan).cleared, "plan",
-                  "a row pass over all tokens does not clear everything");
-  }
-  return result;
-}
-
-/// Rows of the tokens [first, last). With those of [0, first) they are those of [0, last); the two can
-/// overlap where padding follows the first tokens.
-promise later_rows(const forward_plan& plan, std::size_t first, std::size_t last) {
-  promise result = reached_rows(plan, first, last, false);
-  const promise before = reached_rows(plan, 0, first, false);
-  const promise together = reached_rows(plan, 0, last, false);
-  for (std::size_t field = 0; field < forward_plan::field_count; ++field) {
-    std::vector<byte_range> ranges = result.cleared[field];
-    ranges.insert(ranges.end(), before.cleared[field].begin(), before.cleared[field].end());
-    result.expect(merged(std::move(ranges)) == merged(together.cleared[field]), plan.name(field),
-                  "row passes over two ranges do not clear what one over both does");
-  }
-  return result;
-}
 
 // What the handles of an arena say of the rows of its tokens: worked out in another way than the
 // passes.
@@ -199,15 +108,32 @@ void compare(pass_report& report, const forward_arena& arena, const promise& pro
   if (report.ok()) report.problem = seen_by_handles;
 }
 
+/// The arena under test, and whether a device does its passes.
+struct tested {
+  forward_arena& arena;
+  bool on_device = false;
+
+  /// Seconds of a pass. On a device it is done twice, and the first time brings the memory there.
+  template <class Pass> double time(const Pass& pass) const {
+    const auto once = [&] {
+      const auto start = std::chrono::steady_clock::now();
+      pass();
+      if (on_device) arena.backend().synchronize({});
+      return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    };
+    if (on_device) once();
+    return once();
+  }
+};
+
 template <class Pass, class Check = decltype(no_check)>
-pass_report verify(pass_report report, forward_arena& arena, const promise& promised, const Pass& pass,
+pass_report verify(pass_report report, const tested& under_test, const promise& promised, const Pass& pass,
                    const Check& check = no_check) {
+  forward_arena& arena = under_test.arena;
   report.problem = promised.problem;
   if (!report.ok()) return report;
   try {
-    const auto start = std::chrono::steady_clock::now();
-    pass();
-    report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    report.seconds = under_test.time(pass);
   } catch (const std::exception& error) {
     report.problem = error.what();
   }
@@ -222,18 +148,20 @@ pass_report verify_construction(const forward_arena& arena) {
   return report;
 }
 
-pass_report verify_first_rows(forward_arena& arena, std::size_t count) {
+pass_report verify_first_rows(const tested& under_test, std::size_t count) {
+  forward_arena& arena = under_test.arena;
   return verify(
-      {.kind = pass_kind::zero_rows, .last = count}, arena, first_rows(arena.plan(), count),
+      {.kind = pass_kind::zero_rows, .last = count}, under_test, first_rows(arena.plan(), count),
       [&] { arena.zero_rows({}, tokens{count}); },
       [&]() -> std::string {
         return rows_are(arena.fields(), count, std::byte{0}) ? "" : "rows of these tokens are not cleared";
       });
 }
 
-pass_report verify_later_rows(forward_arena& arena, std::size_t first, std::size_t last) {
+pass_report verify_later_rows(const tested& under_test, std::size_t first, std::size_t last) {
+  forward_arena& arena = under_test.arena;
   return verify(
-      {.kind = pass_kind::zero_row_range, .first = first, .last = last}, arena,
+      {.kind = pass_kind::zero_row_range, .first = first, .last = last}, under_test,
       later_rows(arena.plan(), first, last), [&] { arena.zero_rows({}, tokens{first}, tokens{last}); },
       [&]() -> std::string {
         return rows_are(arena.fields(), first, poison) ? "" : "rows of the tokens before these are touched";
@@ -258,32 +186,57 @@ std::vector<std::size_t> token_counts(const options& wanted) {
 
 } // namespace
 
-run_report verify_passes(const options& wanted, const forward_plan& plan, stowage::any_backend memory) {
+run_report verify_passes(const options& wanted, const forward_plan& plan, stowage::any_backend memory,
+                         const progress_callback& progress) {
   run_report report;
   report.plan = report_plan(wanted, plan);
-  forward_arena arena(plan, poisoned_backend(memory));
-  report.passes.push_back(verify_construction(arena));
-  report.passes.push_back(
-      verify({.kind = pass_kind::zero_all}, arena, zeroed_fields(plan), [&] { arena.zero_all(); }));
   const std::size_t capacity = plan.params().max_batch_tokens.value;
-  for (const std::size_t count : token_counts(wanted)) {
-    report.passes.push_back(verify_first_rows(arena, count));
+  const std::vector<std::size_t> counts = token_counts(wanted);
+  const auto ranges = static_cast<std::size_t>(
+      std::count_if(counts.begin(), counts.end(), [capacity](std::size_t each) { return each < capacity; }));
+  const std::size_t steps = 4 + counts.size() + ranges;
+  std::size_t done = 0;
+  const auto next = [&](std::string_view what) {
+    if (progress) progress(what, done, steps);
+    ++done;
+  };
+
+  next("allocate and poison");
+  forward_arena arena(plan, poisoned_backend(memory));
+  const tested under_test{arena, wanted.backend == backend_kind::cuda};
+  if (under_test.on_device) arena.backend().synchronize({}); // before the host looks
+  report.passes.push_back(verify_construction(arena));
+  next("zero everything");
+  report.passes.push_back(
+      verify({.kind = pass_kind::zero_all}, under_test, zeroed_fields(plan), [&] { arena.zero_all(); }));
+  for (const std::size_t count : counts) {
+    next("zero rows");
+    report.passes.push_back(verify_first_rows(under_test, count));
     if (count >= capacity) continue;
     // The batch sizes that graphs are captured for.
     constexpr std::size_t bucket = 64;
+    next("zero rows");
     report.passes.push_back(
-        verify_later_rows(arena, count, std::min((count / bucket + 1) * bucket, capacity)));
+        verify_later_rows(under_test, count, std::min((count / bucket + 1) * bucket, capacity)));
   }
-  report.passes.push_back(verify({.kind = pass_kind::prefill_essentials}, arena, prefill_essentials(plan),
+  next("zero prefill essentials");
+  report.passes.push_back(verify({.kind = pass_kind::prefill_essentials}, under_test,
+                                 prefill_essentials(plan),
                                  [&] { arena.zero_tagged<stowage::llm::prefill_essentials>(); }));
+  next("operations");
   report.operations = verify_operations(arena);
   report.release_problem = verify_release(arena);
+  if (progress) progress("done", steps, steps);
   return report;
 }
 
-run_result run_command(const options& wanted) {
-  stowage::host_backend host;
-  const run_report report = verify_passes(wanted, plan_forward_arena(wanted), stowage::any_backend(host));
+run_result run_command(const options& wanted, const progress_callback& progress) {
+  model_plan planned = plan_model(wanted);
+  run_report report =
+      with_memory(wanted.backend, planned.plan.slab_bytes(), [&](stowage::any_backend memory) {
+        return verify_passes(wanted, planned.plan, memory, progress);
+      });
+  report.plan.missing = std::move(planned.missing);
   return {wanted.format == output_format::json ? run_as_json(report) : run_as_table(report), report.ok()};
 }
 

@@ -2,6 +2,8 @@
 
 #include "text_table.hpp"
 
+#include <stowage/report/table.hpp>
+
 #include <cstddef>
 #include <string_view>
 #include <utility>
@@ -10,12 +12,7 @@
 namespace planner {
 namespace {
 
-/// Columns that the shapes in a plan may take.
-constexpr std::size_t shape_width = 72;
-
-std::string bytes_text(std::size_t bytes) {
-  return std::to_string(bytes) + " bytes" + (bytes < 1024 ? "" : " (" + human_bytes(bytes) + ")");
-}
+using stowage::bytes_text;
 
 std::string inputs_text(const plan_report& report) {
   const stowage::llm::forward_params& params = report.params;
@@ -33,70 +30,7 @@ std::string inputs_text(const plan_report& report) {
   table.add({"levers", (levers.empty() ? "none" : levers) + ", split-K " +
                            splitk_spelling_of(params.switches.splitk) + ", adapter_max_rank " +
                            std::to_string(params.adapter_max_rank)});
-  return table.text();
-}
-
-std::string totals_text(const plan_report& report) {
-  text_table table({alignment::left, alignment::left});
-  table.add({"buffers", std::to_string(report.present_buffers()) + " of " +
-                            std::to_string(report.buffers.size()) + " take memory"});
-  table.add({"total", bytes_text(report.total_bytes)});
-  table.add({"slab", bytes_text(report.slab_bytes)});
-  table.add({"hash", report.hash_text()});
-  return table.text();
-}
-
-/// Why a buffer is not what its shape says; empty where it is.
-std::string state_text(const stowage::field_report& field) {
-  switch (field.layout.state) {
-    case stowage::field_state::absent: return "absent: needs " + field.condition;
-    case stowage::field_state::empty: return "empty: " + field.element + " " + field.shape + " has no bytes";
-    case stowage::field_state::placeholder: return "placeholder: needs " + field.condition;
-    case stowage::field_state::present: break;
-  }
-  return "";
-}
-
-/// Element and shape, or why they do not count, on one or more lines.
-std::vector<std::string> content_lines(const stowage::field_report& field) {
-  if (std::string state = state_text(field); !state.empty()) return {std::move(state)};
-  return wrap_shape(field.element + " " + field.shape, shape_width);
-}
-
-std::string share_text(std::size_t part, std::size_t whole) {
-  return fixed_text(100 * static_cast<double>(part) / static_cast<double>(whole), 1) + " %";
-}
-
-std::string buffers_text(const plan_report& report) {
-  const bool with_tokens = report.wanted.tokens.has_value();
-  std::vector<alignment> columns{alignment::left,  alignment::right, alignment::right, alignment::right,
-                                 alignment::right, alignment::left,  alignment::left};
-  std::vector<std::string> heading{"buffer", "bytes", "", "share", "offset", "zero", "element and shape"};
-  if (with_tokens) {
-    columns.insert(columns.end() - 1, alignment::right);
-    heading.insert(heading.end() - 1, "row pass");
-  }
-  const std::size_t before_content = columns.size() - 1;
-
-  text_table table(std::move(columns));
-  table.add(std::move(heading));
-  for (const buffer_report& buffer : report.buffers) {
-    const stowage::field_report& field = buffer.field;
-    std::vector<std::string> row{std::string{field.name}};
-    if (buffer.present()) {
-      row.insert(row.end(),
-                 {std::to_string(field.layout.bytes), human_bytes(field.layout.bytes),
-                  share_text(field.layout.bytes, report.total_bytes), std::to_string(field.layout.offset)});
-    } else {
-      row.insert(row.end(), {"-", "", "-", "-"});
-    }
-    row.emplace_back(field.policy);
-    if (with_tokens) row.push_back(buffer.present() ? std::to_string(buffer.zero_bytes) : "-");
-    for (std::string& line : content_lines(field)) {
-      row.push_back(std::move(line));
-      table.add(std::exchange(row, std::vector<std::string>(before_content)));
-    }
-  }
+  for (const std::string& missing : report.missing) table.add({"missing", missing});
   return table.text();
 }
 
@@ -212,18 +146,22 @@ std::string operations_text(const operations_report& report) {
 } // namespace
 
 std::string plan_as_table(const plan_report& report) {
-  std::string text = inputs_text(report) + "\n" + buffers_text(report) + "\n" + totals_text(report);
-  if (report.wanted.tokens) {
-    text += "\nA row pass over " + std::to_string(*report.wanted.tokens) + " tokens clears " +
-            bytes_text(report.zero_rows_bytes) + "; zeroing everything clears " +
-            bytes_text(report.zero_all_bytes) + ".\n";
+  std::string text =
+      inputs_text(report) + "\n" +
+      stowage::to_table(report.plan, {.view = report.wanted.view, .colour = report.wanted.colour}) + "\n" +
+      stowage::totals_table(report.plan);
+  if (report.plan.tokens) {
+    text += "\nA row pass over " + std::to_string(*report.plan.tokens) + " tokens clears " +
+            bytes_text(report.plan.zero_rows_bytes) + "; zeroing everything clears " +
+            bytes_text(report.plan.zero_all_bytes) + ".\n";
   }
   return text;
 }
 
 std::string run_as_table(const run_report& report) {
-  return inputs_text(report.plan) + "\n" + totals_text(report.plan) + "\n" + passes_text(report) + "\n" +
-         checksums_text(report.operations.checksum) + "\n" + operations_text(report.operations) + "\n" +
+  return inputs_text(report.plan) + "\n" + stowage::totals_table(report.plan.plan) + "\n" +
+         passes_text(report) + "\n" + checksums_text(report.operations.checksum) + "\n" +
+         operations_text(report.operations) + "\n" +
          (report.ok() ? "all passes and operations verified\n" : "verification failed\n");
 }
 

@@ -50,7 +50,7 @@ private:
   std::size_t size_ = 0;
 };
 
-/// At most `Capacity` characters, kept in the object. Longer texts are cut.
+/// At most `Capacity` characters, kept in the object. Longer texts are cut and end in three dots.
 template <std::size_t Capacity> struct fixed_text {
   char characters[Capacity]{};
   std::size_t size = 0;
@@ -59,18 +59,28 @@ template <std::size_t Capacity> struct fixed_text {
   constexpr operator std::string_view() const { return view(); }
 };
 
+namespace detail {
+
+/// Marks a text that did not fit: its last three characters become dots.
+constexpr void mark_cut(char* begin, std::size_t capacity) {
+  for (std::size_t dot = 1; dot <= 3 && dot <= capacity; ++dot) begin[capacity - dot] = '.';
+}
+
+} // namespace detail
+
 /// Runs a function that writes text and keeps what it wrote.
 template <std::size_t Capacity = 256, class Write> constexpr fixed_text<Capacity> write_text(Write&& write) {
   fixed_text<Capacity> text;
   text_writer writer{text.characters, Capacity};
   write(writer);
+  if (writer.size() > Capacity) detail::mark_cut(text.characters, Capacity);
   text.size = writer.size() < Capacity ? writer.size() : Capacity;
   return text;
 }
 
 namespace detail {
 
-/// The text of an error, without heap use. Longer ones are cut.
+/// The text of an error, without heap use. Longer ones are cut and end in three dots.
 class message {
 public:
   // No template: that would be a function for each length of a literal.
@@ -81,7 +91,10 @@ public:
   [[nodiscard]] const char* c_str() const { return characters_; } // the rest is zero
 
 private:
-  message& add(const text_writer&) { return *this; }
+  message& add(const text_writer& written) {
+    if (written.size() > capacity) mark_cut(characters_, capacity);
+    return *this;
+  }
 
   static constexpr std::size_t capacity = 1023;
   char characters_[capacity + 1]{};

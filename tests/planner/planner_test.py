@@ -291,7 +291,7 @@ class BadInput(PlannerTest):
         for command in ("plan", "run"):
             missing = self.folder / "none.json"
             self.refused(command, missing, says=[f"{missing}: no such file"])
-            self.refused(command, self.folder, says=[f"{self.folder}: is a directory"])
+            self.refused(command, self.folder, says=[f"{self.folder}: is a directory without a config.json"])
             self.refused(command, "", says=["no such file"])
             self.refused(command, "two\nlines", says=["two?lines: no such file"])
 
@@ -314,10 +314,10 @@ class BadInput(PlannerTest):
             for option, text, wanted in (
                 ("--lever", "q3", "q2, q2_mmq or rowwise"),
                 ("--splitk", "some", "legacy, auto, off or a count of splits"),
-                ("--format", "xml", "table or json"),
+                ("--format", "xml", "table, json, csv, svg or html" if command == "plan" else "table or json"),
             ):
                 self.refused(command, config, option, text, says=[f"{option}: is '{text}'; wanted {wanted}"])
-        self.refused("frob", says=["'frob'; wanted plan or run"])
+        self.refused("frob", says=["'frob'; wanted plan, fit, explain, diff, sweep, run or completion"])
         self.refused("--frob", says=["'--frob': unknown option"])
         self.refused("--format", "json", "plan", config, says=["'--format': unknown option"])
 

@@ -99,17 +99,31 @@ def clamp(x, low, high):
 # --- The model config -----------------------------------------------------------
 
 
+# Names of one field, the first of which counts.
+ALIASES = (
+    ("head_dim", "attention_head_dim"),
+    ("num_experts", "n_routed_experts", "num_local_experts"),
+    ("num_experts_per_tok", "experts_per_token"),
+    ("shared_expert_intermediate_size", "moe_shared_expert_intermediate_size"),
+    ("attn_output_gate", "attn_gated"),
+)
+
+
 def merge_text_config(raw):
     """The outer object with the fields of a nested `text_config` over it.
 
-    A null field counts as absent, so it neither stands nor overrides.
+    A null field counts as absent, so it neither stands nor overrides. A nested field replaces an outer one of
+    another name for the same thing.
     """
     merged = {}
     nested = raw.get("text_config")
     for layer in (raw, nested if isinstance(nested, dict) else {}):
-        for key, value in layer.items():
-            if value is not None and key != "text_config":
-                merged[key] = value
+        there = {key: value for key, value in layer.items() if value is not None and key != "text_config"}
+        for names in ALIASES:
+            if any(name in there for name in names):
+                for name in names:
+                    merged.pop(name, None)
+        merged.update(there)
     return merged
 
 
@@ -1081,6 +1095,9 @@ def self_test():
     check("nested config", read_model({
         "hidden_size": 1, "vocab_size": 9, "text_config": {"hidden_size": 2, "vocab_size": None},
     })["hidden"], 2)
+    check("nested config under another name", read_model({
+        "num_experts": 8, "text_config": {"n_routed_experts": 4},
+    })["num_experts"], 4)
     check("head width by division", read_model(DEEPSEEK_V3)["head_dim"], 56)
     check("head width alias", read_model(NEMOTRON_H)["head_dim"], 128)
     check("expert alias", read_model(DEEPSEEK_V3)["num_experts"], 256)

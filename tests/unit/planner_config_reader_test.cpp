@@ -1,10 +1,14 @@
 #include <planner/config_reader.hpp>
+#include <planner/config_source.hpp>
 
 #include <doctest/doctest.h>
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <filesystem>
 #include <fstream>
@@ -16,7 +20,9 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <thread>
 #include <type_traits>
+#include <vector>
 
 #ifndef STOWAGE_SOURCE_DIR
 #error "define STOWAGE_SOURCE_DIR as the root of the sources, in quotes"
@@ -444,8 +450,11 @@ TEST_CASE("text_config overrides the object around it, key by key") {
   CHECK(read(R"({"text_config": {"hidden_size": 64, "num_attention_heads": 4}})") == read(with("")));
   CHECK(read(with(R"("text_config": {})")) == read(with("")));
 
-  // Aliases after the merge: the first of the order wins wherever it stands.
-  CHECK(read(with(R"("num_experts": 3, "text_config": {"num_local_experts": 7})")).num_experts == 3);
+  // What text_config says wins, by whatever name; the first of the order does within one object.
+  CHECK(read(with(R"("num_experts": 3, "text_config": {"num_local_experts": 7})")).num_experts == 7);
+  CHECK(read(with(R"("num_experts": 8, "text_config": {"n_routed_experts": 4})")).num_experts == 4);
+  CHECK(read(with(R"("num_experts": 8, "text_config": {"n_routed_experts": null})")).num_experts == 8);
+  CHECK(read(with(R"("text_config": {"num_local_experts": 7, "n_routed_experts": 5})")).num_experts == 5);
   CHECK(read(with(R"("num_local_experts": 7, "text_config": {"num_experts": 3})")).num_experts == 3);
   CHECK(read(with(R"("num_experts": null, "text_config": {"num_local_experts": 7})")).num_experts == 7);
 
@@ -765,6 +774,57 @@ TEST_CASE("messages stay one short line of valid text, whatever the input is") {
   }
 }
 
+TEST_CASE("values: a million are read, more are refused without being built") {
+  const auto zeros = [](std::size_t count) { return with("\"x\": [0" + repeated(",0", count - 1) + "]"); };
+  // The object, its two numbers and the array come first.
+  CHECK(read(zeros(999996)) == read(with("")));
+  CHECK(refusal(zeros(999997)) == "x.json: has more than 1000000 values; wanted the config.json of a model");
+}
+
+// --- Overrides and missing keys -----------------------------------------------------------
+
+planner::read_config read_with(const std::string& text,
+                               const std::vector<planner::config_override>& overrides) {
+  return planner::read_whole_config(text, "x.json", overrides);
+}
+
+TEST_CASE("overrides replace what the config says, by whatever name and wherever it does") {
+  CHECK(read_with(with(R"("n_routed_experts": 5)"), {{"num_experts", "64"}}).model.num_experts == 64);
+  CHECK(read_with(with(R"("num_experts": 5)"), {{"n_routed_experts", "64"}}).model.num_experts == 64);
+  CHECK(read_with(with(R"("text_config": {"num_experts": 5})"), {{"num_experts", "64"}}).model.num_experts ==
+        64);
+  CHECK(read_with(with(""), {{"vocab_size", "1"}, {"vocab_size", "2"}}).model.vocab_size == 2);
+  CHECK(read_with(with(""), {{"attn_gated", "true"}}).model.attn_gated);
+  CHECK(read_with(with(""), {{"model_type", "qwen3_next"}}).model.attn_gated);
+  CHECK(read_with(with(R"("vocab_size": 9)"), {{"vocab_size", "null"}}).model.vocab_size == 0);
+  CHECK(read_with("{}", {{"hidden_size", "64"}, {"head_dim", "8"}}).model.hidden_size == 64);
+  const auto problem = [](const char* key, const char* value) {
+    try {
+      read_with(with(""), {{key, value}});
+    } catch (const config_error& error) {
+      return std::string{error.what()};
+    }
+    return std::string{"not refused"};
+  };
+  CHECK(problem("frob", "1") == "--set: frob: no key that can be set; see stowage --config-help");
+  CHECK(problem("", "1") == "--set: : no key that can be set; see stowage --config-help");
+  CHECK(problem("text_config", "{}") ==
+        "--set: text_config: no key that can be set; see stowage --config-help");
+  CHECK(problem("vocab_size", "many") ==
+        "x.json: vocab_size: is the string \"many\"; wanted an integer from 0 to 9223372036854775807");
+}
+
+TEST_CASE("keys that matter for the model and are not there are named") {
+  using lines = std::vector<std::string>;
+  const auto missing = [](std::string_view more) { return read_with(with(more), {}).missing; };
+  CHECK(missing("") == lines{"vocab_size: absent, counts as 0", "intermediate_size: absent, counts as 0"});
+  CHECK(missing(R"("vocab_size": 0, "intermediate_size": 1)") == lines{});
+  CHECK(missing(R"("vocab_size": 1, "num_experts": 8, "moe_intermediate_size": 4)") ==
+        lines{"num_experts_per_tok: absent, counts as 0, though num_experts is 8"});
+  CHECK(missing(R"("vocab_size": 1, "intermediate_size": 1, "kv_lora_rank": 5)") ==
+        lines{"qk_rope_head_dim: absent, counts as 0, though kv_lora_rank is 5"});
+}
+
 // --- Refusals: files --------------------------------------------------------------------
 
 TEST_CASE("files") {
@@ -801,18 +861,61 @@ TEST_CASE("files") {
     CHECK(contains(file_refusal(folder / "loop.json"), "loop.json: cannot be looked at: "));
     CHECK(contains(file_refusal(folder / std::string(5000, 'a')), ": cannot be looked at: "));
   }
-  SUBCASE("a directory") {
+  SUBCASE("a directory is read by its config.json") {
     std::filesystem::create_directory(folder / "model");
     CHECK(file_refusal(folder / "model") ==
-          (folder / "model").string() + ": is a directory; wanted the path of the config.json in it");
+          (folder / "model").string() + ": is a directory without a config.json");
+    write(folder / "model/config.json", with("\"vocab_size\": 7"));
+    CHECK(read_model_config_file(folder / "model").vocab_size == 7);
+    write(folder / "model/config.json", "[]");
+    CHECK(contains(file_refusal(folder / "model"), "model/config.json: the top level is an array"));
+    std::filesystem::remove(folder / "model/config.json");
+    std::filesystem::create_directory(folder / "model/config.json");
+    CHECK(file_refusal(folder / "model") ==
+          (folder / "model/config.json").string() + ": is a directory; wanted a file");
   }
-  SUBCASE("a FIFO without a writer is refused at once") {
-    REQUIRE(::mkfifo((folder / "fifo.json").c_str(), 0600) == 0);
-    CHECK(file_refusal(folder / "fifo.json") == (folder / "fifo.json").string() + ": is not a regular file");
+  SUBCASE("a FIFO is read to its end") {
+    const std::filesystem::path fifo = folder / "fifo.json";
+    REQUIRE(::mkfifo(fifo.c_str(), 0600) == 0);
+    std::thread writer([&] { write(fifo, with("\"vocab_size\": 7")); });
+    CHECK(read_model_config_file(fifo).vocab_size == 7);
+    writer.join();
   }
-  SUBCASE("a device") {
+  SUBCASE("a FIFO without a writer, or one that says nothing, is given up") {
+    const std::filesystem::path fifo = folder / "fifo.json";
+    REQUIRE(::mkfifo(fifo.c_str(), 0600) == 0);
+    const planner::patience short_one{std::chrono::milliseconds{50}, std::chrono::milliseconds{200}};
+    const auto given_up = [&] {
+      std::string source;
+      try {
+        planner::read_config_text(fifo, source, short_one);
+      } catch (const config_error& error) {
+        return std::string{error.what()};
+      }
+      return std::string{"not refused"};
+    };
+    const std::string silent =
+        fifo.string() + ": nothing came for 50 ms; wanted a config.json, and then the end of the file";
+    CHECK(given_up() == silent);
+    const int both_ends = ::open(fifo.c_str(), O_RDWR | O_CLOEXEC);
+    REQUIRE(both_ends >= 0);
+    CHECK(given_up() == silent);
+    // One that drips is given up too.
+    std::atomic<bool> done = false;
+    std::thread drips([&] {
+      while (!done && ::write(both_ends, " ", 1) == 1)
+        std::this_thread::sleep_for(std::chrono::milliseconds{5});
+    });
+    CHECK(given_up() ==
+          fifo.string() +
+              ": is not complete after 200 ms; wanted a config.json, and then the end of the file");
+    done = true;
+    drips.join();
+    ::close(both_ends);
+  }
+  SUBCASE("a device without an end") {
     if (std::filesystem::is_character_file("/dev/zero")) {
-      CHECK(file_refusal("/dev/zero") == "/dev/zero: is not a regular file");
+      CHECK(contains(file_refusal("/dev/zero"), "/dev/zero: has more than 16777216 bytes (16 MiB)"));
     }
   }
   SUBCASE("a file that may not be read") {

@@ -193,8 +193,11 @@ TEST_CASE("format and output") {
   CHECK(plan_with({"--format", "table"}).format == output_format::table);
   CHECK(plan_with({"--format", "json"}).format == output_format::json);
   for (const char* const text : {"", "JSON", "xml"}) {
-    CHECK(refusal({"--format", text}) == "--format: is '" + std::string{text} + "'; wanted table or json");
+    CHECK(refusal({"--format", text}) ==
+          "--format: is '" + std::string{text} + "'; wanted table, json, csv, svg or html");
   }
+  CHECK(refusal_of({"run", "x.json", "--format", "csv"}) == "--format: is 'csv'; wanted table or json");
+  CHECK(plan_with({"--format", "html"}).format == output_format::html);
   CHECK(plan_with({"--output", "-"}).output == "-");
   CHECK(refusal({"--output", ""}) == "--output: is ''; wanted the path of a file");
 }
@@ -217,7 +220,8 @@ TEST_CASE("help is no error; a missing command is one") {
 }
 
 TEST_CASE("what does not belong there") {
-  CHECK(refusal_of({"frob"}) == "COMMAND: is 'frob'; wanted plan or run");
+  CHECK(refusal_of({"frob"}) ==
+        "COMMAND: is 'frob'; wanted plan, fit, explain, diff, sweep, run or completion");
   CHECK(refusal_of({"--frob", "plan", "x.json"}) == "'--frob': unknown option; see stowage --help");
   CHECK(refusal_of({"--format", "json", "plan", "x.json"}) ==
         "'--format': unknown option; see stowage --help");
