@@ -138,6 +138,7 @@ if ! $quick; then
   if [[ -n $nvcc ]]; then
     export CUDACXX=$nvcc
     preset cuda
+    step "embedded ptx" env PATH="$PATH:$(dirname "$nvcc")" bash scripts/embed_ptx.sh --check
   else
     skip cuda "SKIPPED: no nvcc"
   fi
