@@ -159,8 +159,8 @@ int main() {
   check(says(first, "token_ids", verdict::kept), "the tokens are an input");
   check(says(first, "hidden_states", verdict::waste), "every row of the hidden states is written");
   check(says(first, "normalised", verdict::too_little), "the multiplication reads stale rows");
-  check(first.find("normalised")->first_byte / (8 * 4) == 7, "from row 7 on");
-  check(first.find("normalised")->last_byte / (8 * 4) == 15, "up to row 15");
+  check(first.find("normalised")->first_byte / (std::size_t{8} * 4) == 7, "from row 7 on");
+  check(first.find("normalised")->last_byte / (std::size_t{8} * 4) == 15, "up to row 15");
   check(says(first, "partial_sums", verdict::needed), "split-K adds into zeros");
   check(says(first, "moe.load", verdict::lie), "the experts' load is added up and never cleared");
   check(says(first, "moe.scores", verdict::waste), "the scores are written before they are read");

@@ -26,6 +26,7 @@
 
 #include <concepts>
 #include <cstddef>
+#include <mutex>
 #endif
 
 namespace stowage {
@@ -65,6 +66,10 @@ template <class Arena, class Visit> void visit_padding(const Arena& arena, const
   if (end_of_last != end) visit(end_of_last, static_cast<std::size_t>(end - end_of_last));
 }
 
+inline std::mutex padding_mutex;
+/// The arena whose padding this thread may touch.
+inline thread_local const void* padding_accessed = nullptr;
+
 template <class Arena> void forbid_padding(const Arena& arena) {
   if constexpr (in_host_memory<Arena>) {
     visit_padding(arena, [](const std::byte* address, std::size_t bytes) {
@@ -92,13 +97,26 @@ template <class Arena> constexpr void permit_padding(const Arena&) {}
 template <class Arena> class padding_access {
 public:
 #if STOWAGE_ADDRESS_SANITIZER
-  explicit padding_access(const Arena& arena) : arena_(arena) { permit_padding(arena_); }
-  ~padding_access() { forbid_padding(arena_); }
+  // One thread at a time, or the first to end would forbid what the others still touch; a pass inside a pass of the
+  // same arena (from a callback) leaves it to the outer one.
+  explicit padding_access(const Arena& arena) : arena_(arena), outer_(padding_accessed) {
+    if (outer_ == &arena_) return;
+    if (outer_ == nullptr) padding_mutex.lock();
+    padding_accessed = &arena_;
+    permit_padding(arena_);
+  }
+  ~padding_access() {
+    if (outer_ == &arena_) return;
+    forbid_padding(arena_);
+    padding_accessed = outer_;
+    if (outer_ == nullptr) padding_mutex.unlock();
+  }
   padding_access(const padding_access&) = delete;
   padding_access& operator=(const padding_access&) = delete;
 
 private:
   const Arena& arena_;
+  const void* outer_;
 #else
   explicit constexpr padding_access(const Arena&) {}
 #endif
