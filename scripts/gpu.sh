@@ -12,7 +12,7 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
 build=$root/build/gpu
 bin=$build/bin
 programs=(stowage_cuda_tests_cpp stowage_cuda_tests_cu example_cuda_graph_decode_loop example_cuda_zeroing_experiment
-  bench_cuda_zero_passes)
+  stowage_dlpack_cuda_library bench_cuda_zero_passes)
 
 build_programs() {
   local nvcc library
@@ -22,7 +22,7 @@ build_programs() {
   }
   cmake -S "$root" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release \
     -DCMAKE_CUDA_COMPILER="$nvcc" "-DCMAKE_CUDA_ARCHITECTURES=90-real;75-virtual" \
-    -DCMAKE_CUDA_RUNTIME_LIBRARY=Static -DCMAKE_RUNTIME_OUTPUT_DIRECTORY="$bin" -DSTOWAGE_CUDA=ON \
+    -DCMAKE_CUDA_RUNTIME_LIBRARY=Static -DCMAKE_RUNTIME_OUTPUT_DIRECTORY="$bin" -DCMAKE_LIBRARY_OUTPUT_DIRECTORY="$bin" -DSTOWAGE_CUDA=ON \
     -DSTOWAGE_BUILD_EXAMPLES=ON -DSTOWAGE_BUILD_BENCHMARKS=ON >"$build.log" 2>&1 || {
     cat "$build.log" >&2
     return 1
@@ -87,6 +87,7 @@ run_programs() {
     step "first capture $kind" 60 "$tests" "--test-case=graph first*"
   done
   step "decode loop" 60 "$bin/example_cuda_graph_decode_loop"
+  step "dlpack torch" 60 python3 "$root/tests/cuda/python/dlpack_torch.py" "$bin/libstowage_dlpack_cuda_library.so"
   step "zeroing experiment" 60 "$bin/example_cuda_zeroing_experiment"
 
   sanitizer=$(command -v compute-sanitizer || ls /usr/local/cuda/bin/compute-sanitizer 2>/dev/null)
