@@ -363,4 +363,12 @@ TEST_CASE("zeroing needs: when the step throws, passes clear again all that they
   CHECK(arena->one.data()[0] == 0.0F);
 }
 
+TEST_CASE("zeroing needs: a step that releases the arena is refused") {
+  stowage::arena arena(stowage::make_plan<fields>(params{tokens{8}}), withholding{});
+  const std::vector<std::byte> output(1);
+  CHECK_THROWS_AS(static_cast<void>(stowage::find_zeroing_needs(
+                      arena, [](auto& given) { static_cast<void>(given.release()); }, {std::span(output)})),
+                  stowage::usage_error);
+}
+
 } // namespace

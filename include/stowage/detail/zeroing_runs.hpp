@@ -6,6 +6,7 @@
 #include <stowage/segments.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -107,6 +108,11 @@ public:
     withholding_.forget();
     step_(arena_);
     ++runs_;
+    if (arena_.generation() != generation_) {
+      throw usage_error(
+          "stowage: the step of a zeroing experiment released the arena, moved it or made it anew; the "
+          "experiment needs the same memory in every run");
+    }
     std::vector<std::byte> content(output_bytes_);
     std::size_t at = 0;
     for (const std::span<const std::byte>& output : outputs_) {
@@ -143,6 +149,7 @@ private:
   const Options& options_;
   std::size_t output_bytes_ = 0;
   std::size_t runs_ = 0;
+  std::uint64_t generation_ = arena_.generation();
   std::vector<segment> tested_;
   std::vector<kept_content> kept_;
 };
