@@ -52,17 +52,24 @@ struct comparison {
   std::size_t unchanged = 0;
   std::size_t before = 0;
   std::size_t after = 0;
+  /// Keys that the configs lack.
+  std::vector<std::string> missing_before;
+  std::vector<std::string> missing_after;
 
-  /// Exact, unlike a share that was rounded.
-  [[nodiscard]] bool grows_above(double percent) const {
+  /// A growth of just that share is not above it, though a share such as 0.3 has no exact binary value.
+  [[nodiscard]] bool grows_above(long double percent) const {
     if (after <= before) return false;
-    return static_cast<long double>(after - before) * 100 >
-           static_cast<long double>(percent) * static_cast<long double>(before);
+    const long double limit = percent * static_cast<long double>(before);
+    return static_cast<long double>(after - before) * 100 > limit + limit * 0x1p-60L;
   }
 };
 
-comparison compare(const stowage::llm::forward_plan& one, const stowage::llm::forward_plan& other) {
+comparison compare(const model_plan& before, const model_plan& after) {
+  const stowage::llm::forward_plan& one = before.plan;
+  const stowage::llm::forward_plan& other = after.plan;
   comparison result;
+  result.missing_before = before.missing;
+  result.missing_after = after.missing;
   result.before = one.slab_bytes();
   result.after = other.slab_bytes();
   for (std::size_t field = 0; field < one.field_count; ++field) {
@@ -103,7 +110,9 @@ std::string side_text(const options& side, const options& other, bool is_other) 
 std::string text_of(const comparison& found, const options& wanted, const options& other) {
   text_table sides({alignment::left, alignment::left});
   sides.add({"before", side_text(wanted, other, false)});
+  for (const std::string& each : found.missing_before) sides.add({"missing", each});
   sides.add({"after", side_text(other, wanted, true)});
+  for (const std::string& each : found.missing_after) sides.add({"missing", each});
   text_table table({alignment::left, alignment::left, alignment::right, alignment::right, alignment::right,
                     alignment::right});
   table.add({"buffer", "", "before", "after", "change", ""});
@@ -121,6 +130,8 @@ std::string json_of(const comparison& found, const options& wanted, const option
   json document;
   document["before"] = {{"config", wanted.config}, {"slab_bytes", found.before}};
   document["after"] = {{"config", other.config}, {"slab_bytes", found.after}};
+  if (!found.missing_before.empty()) document["before"]["missing"] = found.missing_before;
+  if (!found.missing_after.empty()) document["after"]["missing"] = found.missing_after;
   json& changes = document["changes"] = json::array();
   for (const change& each : found.changes)
     changes.push_back(
@@ -149,7 +160,7 @@ diff_result diff_command(const options& wanted) {
   const options other = other_side_of(wanted);
   const model_plan before = plan_model(wanted);
   const model_plan after = plan_model(other);
-  const comparison found = compare(before.plan, after.plan);
+  const comparison found = compare(before, after);
   const bool ok = !wanted.fail_above || !found.grows_above(*wanted.fail_above);
   switch (wanted.format) {
     case output_format::json: return {json_of(found, wanted, other, ok), ok};

@@ -36,7 +36,13 @@ std::string explain_command(const options& wanted) {
   std::size_t nearest = 0;
   for (std::size_t field = 0; field < forward_plan::field_count; ++field) {
     const std::string_view name = forward_plan::name(field);
-    if (name == wanted.buffer) return stowage::explain(plan_model(wanted).plan, field);
+    if (name == wanted.buffer) {
+      const model_plan planned = plan_model(wanted);
+      std::string text = stowage::explain(planned.plan, field);
+      if (!planned.missing.empty()) text.append("\nMissing in the config\n");
+      for (const std::string& each : planned.missing) text.append("  ").append(each).append("\n");
+      return text;
+    }
     const std::string_view asked = std::string_view{wanted.buffer}.substr(0, 64);
     if (distance_of(asked, name) < distance_of(asked, forward_plan::name(nearest))) nearest = field;
   }

@@ -181,4 +181,9 @@ std::string run_as_json(const run_report& report) {
   return to_text(document);
 }
 
+std::string valid_utf8(const std::string& text) {
+  const std::string valid = json(text).dump(-1, ' ', false, json::error_handler_t::replace);
+  return json::parse(valid).get<std::string>();
+}
+
 } // namespace planner

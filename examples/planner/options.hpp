@@ -80,7 +80,7 @@ struct options {
   std::vector<config_override> other_overrides{};
   std::optional<stowage::llm::levers> other_switches{};
   /// Percent by which the slab may grow.
-  std::optional<double> fail_above{};
+  std::optional<long double> fail_above{};
 
   // sweep
   number_option_member swept = nullptr;

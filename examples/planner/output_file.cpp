@@ -1,6 +1,7 @@
 #include "output_file.hpp"
 
 #include <spawn.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -68,6 +69,14 @@ private:
   std::string path_;
 };
 
+/// Whether `path` is the regular file that standard input comes from.
+bool is_standard_input(const std::string& path) {
+  struct stat input{};
+  struct stat output{};
+  return ::fstat(STDIN_FILENO, &input) == 0 && ::stat(path.c_str(), &output) == 0 &&
+         S_ISREG(output.st_mode) && input.st_dev == output.st_dev && input.st_ino == output.st_ino;
+}
+
 } // namespace
 
 void write(std::ostream& out, std::string_view text, std::string_view where) {
@@ -78,6 +87,10 @@ void write(std::ostream& out, std::string_view text, std::string_view where) {
 
 void check_output(const std::string& path, std::span<const std::string> inputs) {
   for (const std::string& input : inputs) {
+    if (input == "-" && is_standard_input(path)) {
+      throw output_error(path +
+                         ": is the config that is read, and would be overwritten; wanted another file");
+    }
     for (const fs::path& file : {fs::path{input}, fs::path{input} / "config.json"}) {
       std::error_code ignored;
       const bool regular = fs::is_regular_file(path, ignored);
@@ -86,6 +99,15 @@ void check_output(const std::string& path, std::span<const std::string> inputs) 
                          ": is the config that is read, and would be overwritten; wanted another file");
     }
   }
+}
+
+void check_two_outputs(const std::string& output, const std::string& plot) {
+  if (output.empty() || plot.empty()) return;
+  std::error_code ignored;
+  const bool there = fs::exists(output, ignored);
+  const bool same = there ? fs::is_regular_file(output, ignored) && fs::equivalent(output, plot, ignored)
+                          : fs::weakly_canonical(output, ignored) == fs::weakly_canonical(plot, ignored);
+  if (same) throw output_error(output + ": is the file of --plot, too; wanted two files");
 }
 
 void write_result(const std::string& path, std::string_view text, std::ostream& out) {
@@ -98,7 +120,10 @@ void write_result(const std::string& path, std::string_view text, std::ostream& 
 
 void write_picture(const std::string& path, const std::string& svg) {
   std::ofstream none;
-  if (!path.ends_with(".png")) return write_result(path, svg, none);
+  std::error_code unknown;
+  const bool device = fs::exists(path, unknown) && fs::is_other(path, unknown);
+  if (path.ends_with(".svg") || device) return write_result(path, svg, none);
+  if (!path.ends_with(".png")) throw output_error(path + ": wanted a file that ends in .svg or .png");
   write_result(path, "", none); // says what is wrong with the path before a program says less
   const temporary_file source(svg);
   const std::vector<std::vector<std::string>> converters{

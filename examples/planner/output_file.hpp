@@ -17,9 +17,12 @@ public:
 /// Writes to a stream that messages call `where`. Throws output_error.
 void write(std::ostream& out, std::string_view text, std::string_view where);
 
-/// Refuses to write onto a file that is read: throws output_error where `path` is one of `inputs`, or the config.json in
-/// one.
+/// Refuses to write onto a file that is read: throws output_error where `path` is one of `inputs`, the config.json in
+/// one, or the file that is standard input where one is "-".
 void check_output(const std::string& path, std::span<const std::string> inputs);
+
+/// Refuses two results in one file: throws output_error.
+void check_two_outputs(const std::string& output, const std::string& plot);
 
 /// Writes a file, or to `out` where `path` is empty. Throws output_error.
 void write_result(const std::string& path, std::string_view text, std::ostream& out);

@@ -44,7 +44,7 @@ std::string plan_command(const options& wanted) {
   model_plan planned = plan_model(wanted);
   plan_report report = report_plan(wanted, planned.plan);
   report.missing = std::move(planned.missing);
-  std::string title = "Forward arena of " + wanted.config;
+  std::string title = "Forward arena of " + valid_utf8(wanted.config);
   for (const std::string& missing : report.missing) title.append("; ").append(missing);
   switch (wanted.format) {
     case output_format::table: break;

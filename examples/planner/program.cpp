@@ -71,6 +71,7 @@ exit_status run_command_line(std::span<const char* const> arguments, const stowa
   const std::array inputs{wanted.config, wanted.other_config};
   check_output(wanted.output, inputs);
   check_output(wanted.plot, inputs);
+  check_two_outputs(wanted.output, wanted.plot);
   const command_result result = run_wanted(wanted, connected, errors);
   write_result(wanted.output, result.text, out);
   return result.status;

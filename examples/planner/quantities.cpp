@@ -97,13 +97,14 @@ std::uint64_t parse_bytes(std::string_view option, std::string_view text) {
   return static_cast<std::uint64_t>(bytes);
 }
 
-double parse_percent(std::string_view option, std::string_view text) {
+long double parse_percent(std::string_view option, std::string_view text) {
   std::string_view rest = text;
   const long double number = take_decimal(rest);
   if (std::isnan(number) || std::isinf(number) || (!rest.empty() && rest != "%")) {
     refuse_value(option, text, text.starts_with('-') ? " (negative)" : "", "a share such as 5% or 0.5%");
   }
-  return static_cast<double>(number);
+  if (number > 1e18L) refuse_value(option, text, " (too large)", "a share that a slab can grow by");
+  return number;
 }
 
 std::vector<std::int64_t> parse_range(std::string_view option, std::string_view text) {

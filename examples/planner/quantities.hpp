@@ -18,7 +18,7 @@ std::int64_t parse_number(std::string_view option, std::string_view text);
 std::uint64_t parse_bytes(std::string_view option, std::string_view text);
 
 /// A share: 5%, 5 or 0.5%. In percent.
-double parse_percent(std::string_view option, std::string_view text);
+long double parse_percent(std::string_view option, std::string_view text);
 
 /// The values of a range, in rising order: 1:16384:x2 multiplies, 0:100:10 or 0:100:+10 adds, 1,2,5 lists. The end is
 /// among them only where a step meets it.

@@ -1,6 +1,7 @@
 #include "sweep_command.hpp"
 
 #include "config_reader.hpp"
+#include "json_output.hpp"
 #include "option_table.hpp"
 #include "plan_command.hpp"
 #include "text_table.hpp"
@@ -18,6 +19,7 @@ using json = nlohmann::ordered_json;
 sweep_report sweep(const options& wanted) {
   const read_config config = read_config_file(wanted.config, wanted.overrides);
   sweep_report report;
+  report.missing = config.missing;
   report.number = name_of_number(wanted.swept).substr(2);
   report.values = wanted.sweep_values;
   for (std::size_t field = 0; field < stowage::llm::forward_plan::field_count; ++field)
@@ -54,12 +56,16 @@ std::string table_of(const sweep_report& report) {
     row.push_back(human_bytes(others));
     table.add(std::move(row));
   }
-  return table.text();
+  std::string text;
+  for (const std::string& missing : report.missing) text.append("missing  ").append(missing).append("\n");
+  if (!text.empty()) text += "\n";
+  return text + table.text();
 }
 
 std::string json_of(const sweep_report& report, const options& wanted) {
   json document;
   document["config"] = wanted.config;
+  if (!report.missing.empty()) document["missing"] = report.missing;
   document["number"] = report.number;
   json& points = document["points"] = json::array();
   for (std::size_t at = 0; at < report.values.size(); ++at) {
@@ -106,7 +112,8 @@ std::vector<std::size_t> largest_buffers(const sweep_report& report, std::size_t
 
 sweep_result sweep_command(const options& wanted) {
   const sweep_report report = sweep(wanted);
-  const std::string title = wanted.config + ": bytes by " + std::string{report.number};
+  std::string title = valid_utf8(wanted.config) + ": bytes by " + std::string{report.number};
+  for (const std::string& missing : report.missing) title.append("; ").append(missing);
   sweep_result result;
   if (!wanted.plot.empty()) result.plot = sweep_as_svg(report, title);
   switch (wanted.format) {

@@ -19,6 +19,8 @@ struct sweep_report {
   std::vector<std::string_view> names;
   /// bytes[value][buffer].
   std::vector<std::vector<std::size_t>> bytes;
+  /// Keys that the config lacks.
+  std::vector<std::string> missing;
 };
 
 /// The buffers that take the most at any value, by number, largest first, `count` at most.

@@ -230,7 +230,10 @@ STOWAGE_NOINLINE std::string explain(const plan<Fields, Params>& plan, std::size
     const char* holds = detail::node_is_present(*node, evaluate) ? "holds" : "does not hold";
     text.append("when ").append(report.condition).append(", which ").append(holds);
     if (!report.condition_values.empty()) text.append(" (").append(report.condition_values).append(")");
-    if (layout.state == field_state::placeholder) text.append("; a placeholder keeps its place");
+    if (layout.state == field_state::placeholder)
+      text.append("; a placeholder of ")
+          .append(std::to_string(layout.bytes))
+          .append(" bytes keeps its place");
   }
   text.append("\nalignment    ").append(std::to_string(layout.alignment)).append(" bytes");
   if (layout.overridden) text.append("\nsize         passed in, not computed");

@@ -282,6 +282,23 @@ class Diff(CommandTest):
         self.refused("diff", *grown, "--fail-above", "much", says="--fail-above: is 'much'; wanted a share")
         self.refused("diff", QWEN3, says="nothing to compare with")
         self.refused("diff", "-", "-", says="standard input can be read once")
+        exact = (CONFIGS / "mistral-7b-v0.1.json", "--max-batch-tokens", 2016, "--against-max-batch-tokens", 3904)
+        self.good("diff", *exact, "--fail-above", "90.72%")  # 435680000 to 830928896, by just that
+        self.good("diff", *exact, "--fail-above", "90.719999%", status=1)
+        self.refused("diff", *grown, "--fail-above", "1e400%", says="--fail-above: is '1e400%' (too large)")
+
+    def test_missing_keys_are_named(self):
+        lacking = self.config({key: value for key, value in SMALL_MODEL.items() if key != "vocab_size"})
+        whole = self.config(SMALL_MODEL, "whole.json")
+        missing = "vocab_size: absent, counts as 0"
+        self.assertRegex(self.good("diff", whole, lacking), rf"(?m)^after .*\nmissing +{missing}$")
+        found = self.json("diff", whole, lacking)
+        self.assertEqual(found["after"]["missing"], [missing])
+        self.assertNotIn("missing", found["before"])
+        self.assertIn(f"\nMissing in the config\n  {missing}\n", self.good("explain", "logits", lacking))
+        self.assertIn(f"missing  {missing}\n", self.good("sweep", lacking, "--sm-count", "1,2"))
+        self.assertEqual(self.json("sweep", lacking, "--sm-count", "1,2")["missing"], [missing])
+        self.assertIn(missing, self.good("sweep", lacking, "--sm-count", "1,2", "--format", "svg"))
 
 
 class Sweep(CommandTest):
@@ -306,6 +323,15 @@ class Sweep(CommandTest):
             names = [each.text.split(":")[0] for each in picture.iter("{http://www.w3.org/2000/svg}title")]
             self.assertEqual(len(names), 9)
             self.assertEqual(names[-1], "others")
+
+    def test_plot_has_a_file_of_its_own(self):
+        arguments = ("sweep", QWEN3, "--sm-count", "1,2", "--plot")
+        for file in (self.folder / "one.svg", self.folder / "two.svg"):
+            if file.name == "two.svg":
+                file.touch()
+            self.refused(*arguments, file, "--output", f"{self.folder}/./{file.name}", says="is the file of --plot")
+        self.refused(*arguments, self.folder / "plot.pdf", says="wanted a file that ends in .svg or .png")
+        self.assertFalse((self.folder / "plot.pdf").exists())
 
     def test_png(self):
         file = self.folder / "sweep.png"
@@ -333,6 +359,8 @@ class Explain(CommandTest):
             for each in plan["buffers"][:: 3 if config != QWEN3_NEXT else 1]:
                 text = self.good("explain", each["name"], config)
                 self.assertTrue(text.startswith(f"{each['name']}: {each['bytes']} bytes"), text)
+                if each.get("reason", "").startswith("placeholder"):
+                    self.assertIn(f"a placeholder of {each['bytes']} bytes keeps its place", text)
                 if each["present"] and "reason" not in each:
                     self.assertIn(f"together {each['bytes']} bytes\n", text)
                 for factors, result in re.findall(r"(?m)^ *([0-9 *]+) elements? \* [0-9]+ bytes? = ([0-9]+) bytes", text):
@@ -386,7 +414,18 @@ class Inputs(CommandTest):
                 self.refused("plan", source, "--output", output, says="is the config that is read")
         self.refused("diff", QWEN3, config, "--output", config, says="is the config that is read")
         self.refused("sweep", config, "--sm-count", "1,2", "--plot", config, says="is the config that is read")
+        with open(config, encoding="utf-8") as file:
+            self.refused("plan", "-", "--output", config, stdin=file, says="is the config that is read")
         self.assertEqual(config.read_bytes(), before)
+
+    def test_a_file_name_that_is_not_utf8(self):
+        name = os.fsencode(self.folder) + b"/\xff.json"
+        with open(name, "w", encoding="utf-8") as file:
+            json.dump(SMALL_MODEL, file)
+        for arguments in (("plan", "--format", "svg"), ("plan", "--format", "html"), ("sweep", "--sm-count", "1,2", "--format", "svg")):
+            command = [os.fsencode(PLANNER), *map(os.fsencode, arguments), name]
+            text = subprocess.run(command, stdout=subprocess.PIPE, check=True, timeout=60).stdout
+            self.assertIn("\ufffd.json", text.decode("utf-8"), arguments)
 
     def test_config_help(self):
         text = self.good("--config-help")

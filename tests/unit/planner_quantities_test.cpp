@@ -60,6 +60,7 @@ TEST_CASE("percent") {
   CHECK(percent("0.5%") == 0.5);
   CHECK(percent("0") == 0.0);
   const auto refusal = [&percent](const char* text) { return refusal_of([&] { percent(text); }); };
+  CHECK(refusal("1e400%") == "--fail-above: is '1e400%' (too large); wanted a share that a slab can grow by");
   CHECK(refusal("five") == "--fail-above: is 'five'; wanted a share such as 5% or 0.5%");
   CHECK(refusal("-5%") == "--fail-above: is '-5%' (negative); wanted a share such as 5% or 0.5%");
   CHECK(refusal("5 %") == "--fail-above: is '5 %'; wanted a share such as 5% or 0.5%");
