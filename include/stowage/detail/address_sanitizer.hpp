@@ -66,10 +66,6 @@ template <class Arena, class Visit> void visit_padding(const Arena& arena, const
   if (end_of_last != end) visit(end_of_last, static_cast<std::size_t>(end - end_of_last));
 }
 
-inline std::mutex padding_mutex;
-/// The arena whose padding this thread may touch.
-inline thread_local const void* padding_accessed = nullptr;
-
 template <class Arena> void forbid_padding(const Arena& arena) {
   if constexpr (in_host_memory<Arena>) {
     visit_padding(arena, [](const std::byte* address, std::size_t bytes) {
@@ -93,30 +89,49 @@ template <class Arena> constexpr void permit_padding(const Arena&) {}
 
 #endif
 
+#if STOWAGE_ADDRESS_SANITIZER
+/// Which arenas are in use by passes: the objects themselves, on the stacks of their threads, are the list.
+/// Passes over different fields may run at once, and the sink of a scan may run one: the last one forbids.
+struct padding_user {
+  const void* arena;
+  padding_user* next = nullptr;
+};
+struct padding_users {
+  std::mutex lock;
+  padding_user* first = nullptr;
+};
+inline padding_users users_of_padding;
+#endif
+
 /// While it lives, the library's own passes may touch padding: a segment of several fields runs through it.
 template <class Arena> class padding_access {
 public:
 #if STOWAGE_ADDRESS_SANITIZER
-  // One thread at a time, or the first to end would forbid what the others still touch; a pass inside a pass of the
-  // same arena (from a callback) leaves it to the outer one.
-  explicit padding_access(const Arena& arena) : arena_(arena), outer_(padding_accessed) {
-    if (outer_ == &arena_) return;
-    if (outer_ == nullptr) padding_mutex.lock();
-    padding_accessed = &arena_;
+  explicit padding_access(const Arena& arena) : arena_(arena), self_{&arena} {
+    const std::scoped_lock guard(users_of_padding.lock);
+    self_.next = users_of_padding.first;
+    users_of_padding.first = &self_;
     permit_padding(arena_);
   }
   ~padding_access() {
-    if (outer_ == &arena_) return;
-    forbid_padding(arena_);
-    padding_accessed = outer_;
-    if (outer_ == nullptr) padding_mutex.unlock();
+    const std::scoped_lock guard(users_of_padding.lock);
+    bool in_use = false;
+    for (padding_user** at = &users_of_padding.first; *at != nullptr;) {
+      if (*at == &self_) {
+        *at = self_.next;
+        continue;
+      }
+      in_use = in_use || (*at)->arena == self_.arena;
+      at = &(*at)->next;
+    }
+    if (!in_use) forbid_padding(arena_);
   }
   padding_access(const padding_access&) = delete;
   padding_access& operator=(const padding_access&) = delete;
 
 private:
   const Arena& arena_;
-  const void* outer_;
+  padding_user self_;
 #else
   explicit constexpr padding_access(const Arena&) {}
 #endif

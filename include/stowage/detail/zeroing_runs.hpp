@@ -28,7 +28,8 @@ public:
 
   zeroing_runs(Arena& arena, Withholding& withholding, Step& step, const outputs_type& outputs,
                const Options& options)
-      : arena_(arena), withholding_(withholding), step_(step), outputs_(outputs), options_(options) {
+      : arena_(arena), withholding_(withholding), step_(step), outputs_(outputs), options_(options),
+        generation_(arena.generation()) {
     for (const std::span<const std::byte>& output : outputs_) output_bytes_ += output.size();
   }
   zeroing_runs(const zeroing_runs&) = delete;
@@ -57,6 +58,7 @@ public:
             "stowage: a pattern of the zeroing experiment fills with zeros, which is what it is "
             "compared with; choose another byte or integer_value");
       }
+      check_elements(pattern);
     }
   }
 
@@ -108,10 +110,9 @@ public:
     withholding_.forget();
     step_(arena_);
     ++runs_;
-    if (arena_.generation() != generation_) {
-      throw usage_error(
-          "stowage: the step of a zeroing experiment released the arena, moved it or made it anew; the "
-          "experiment needs the same memory in every run");
+    if (arena_.generation() != generation_) { // the outputs are addresses in what is gone
+      throw usage_error("stowage: the step of the zeroing experiment released, moved or made anew its arena; "
+                        "it is to leave that as it is");
     }
     std::vector<std::byte> content(output_bytes_);
     std::size_t at = 0;
@@ -130,6 +131,19 @@ public:
   [[nodiscard]] std::size_t output_bytes() const { return output_bytes_; }
 
 private:
+  /// What fits into an integer of a byte can be zero in one of 4 bits.
+  void check_elements(const poison_pattern& pattern) const {
+    for (const auto& entry : Arena::plan_type::table()) {
+      for (std::uint32_t node = 0; node < entry.nodes->length; ++node) {
+        if (entry.nodes[node].kind == content_kind::tensor &&
+            poison_of_element(entry.nodes[node].element, pattern).bytes == fill_pattern{}.bytes) {
+          throw usage_error("stowage: an integer_value of the zeroing experiment is zero in the low 4 bits, "
+                            "which are all that an i4 or u4 holds; choose another one");
+        }
+      }
+    }
+  }
+
   std::vector<std::byte> read(const std::byte* address, std::size_t bytes) {
     std::vector<std::byte> content(bytes);
     arena_.backend().copy_to_host(options_.stream, content.data(), address, bytes);
@@ -147,9 +161,9 @@ private:
   Step& step_;
   const outputs_type& outputs_;
   const Options& options_;
+  std::uint64_t generation_;
   std::size_t output_bytes_ = 0;
   std::size_t runs_ = 0;
-  std::uint64_t generation_ = arena_.generation();
   std::vector<segment> tested_;
   std::vector<kept_content> kept_;
 };
