@@ -1,5 +1,6 @@
 #include "diff_command.hpp"
 
+#include "json_text.hpp"
 #include "option_table.hpp"
 #include "plan_command.hpp"
 #include "text_table.hpp"
@@ -138,7 +139,7 @@ std::string json_of(const comparison& found, const options& wanted, const option
         {{"name", each.name}, {"kind", each.kind()}, {"before", each.before}, {"after", each.after}});
   document["unchanged"] = found.unchanged;
   document["ok"] = ok;
-  return document.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
+  return json_text(document);
 }
 
 std::string csv_of(const comparison& found) {

@@ -3,6 +3,7 @@
 #include "bounds.hpp"
 #include "config_reader.hpp"
 #include "fit.hpp"
+#include "json_text.hpp"
 #include "option_table.hpp"
 #include "plan_command.hpp"
 #include "text_table.hpp"
@@ -195,7 +196,7 @@ std::string json_of(const fit_report& report, const options& wanted, std::string
   }
   json& largest = document["largest"] = json::array();
   for (const auto& [buffer, bytes] : report.largest) largest.push_back({{"name", buffer}, {"bytes", bytes}});
-  return document.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
+  return json_text(document);
 }
 
 } // namespace

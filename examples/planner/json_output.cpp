@@ -1,6 +1,7 @@
 #include "json_output.hpp"
 
 #include "config_reader.hpp"
+#include "json_text.hpp"
 
 #include <stowage/report/json.hpp>
 
@@ -150,18 +151,13 @@ json operations_of(const operations_report& report) {
   return result;
 }
 
-/// Paths can be any bytes; JSON is UTF-8.
-std::string to_text(const json& document) {
-  return document.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
-}
-
 } // namespace
 
 std::string plan_as_json(const plan_report& report) {
   json document;
   document["inputs"] = inputs_of(report);
   document.update(json::parse(stowage::to_json(report.plan, report.wanted.view)));
-  return to_text(document);
+  return json_text(document);
 }
 
 std::string run_as_json(const run_report& report) {
@@ -178,7 +174,7 @@ std::string run_as_json(const run_report& report) {
   release["ok"] = report.release_problem.empty();
   if (!report.release_problem.empty()) release["problem"] = report.release_problem;
   document["ok"] = report.ok();
-  return to_text(document);
+  return json_text(document);
 }
 
 std::string valid_utf8(const std::string& text) {

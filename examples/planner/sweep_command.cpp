@@ -2,6 +2,7 @@
 
 #include "config_reader.hpp"
 #include "json_output.hpp"
+#include "json_text.hpp"
 #include "option_table.hpp"
 #include "plan_command.hpp"
 #include "text_table.hpp"
@@ -75,7 +76,7 @@ std::string json_of(const sweep_report& report, const options& wanted) {
     points.push_back(
         {{"value", report.values[at]}, {"slab_bytes", report.slab_bytes[at]}, {"buffers", buffers}});
   }
-  return document.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
+  return json_text(document);
 }
 
 std::string csv_of(const sweep_report& report) {

@@ -65,15 +65,10 @@ private:
     if (node->kind == content_kind::alternatives)
       return "alternatives that share the bytes: the largest of " + std::to_string(node->children) +
              " counts";
-    std::string shape{node->element};
-    text_writer measure;
-    const content_node<Params>* at = node;
-    write_shape(measure, at);
-    std::string extents(measure.size(), ' ');
-    text_writer writer{extents.data(), extents.size()};
-    at = node;
-    write_shape(writer, at);
-    return shape.append(" ").append(extents);
+    return std::string{node->element} + " " + to_string([node](text_writer& writer) {
+             const content_node<Params>* at = node;
+             write_shape(writer, at);
+           });
   }
 
   static std::string conditions_of(const content_node<Params>& node) {
@@ -107,8 +102,7 @@ private:
       elements = evaluate_.multiply(elements, extent);
     }
     if (self.rank == 0) product = "1";
-    const std::size_t blocks = ceil_divide(elements, self.elements_per_block);
-    const std::size_t bytes = evaluate_.multiply(blocks, self.block_bytes);
+    const std::size_t bytes = bytes_of_elements(self, elements, evaluate_);
     std::string size =
         " * " + std::to_string(self.block_bytes) + (self.block_bytes == 1 ? " byte" : " bytes");
     if (self.elements_per_block != 1)
@@ -161,17 +155,16 @@ private:
 
   void floor(const content_node<Params>& self, const placed_node& place, std::size_t depth) {
     if (self.minimum == nullptr && self.minimum_bytes == 0) return;
-    std::size_t wanted = self.minimum_bytes;
     std::string text = std::to_string(self.minimum_bytes);
     if (self.minimum != nullptr) {
       collect(self.minimum);
-      const std::size_t value = evaluate_.value(self.minimum);
-      const std::string formula = program_text(self.minimum) + " = " + std::to_string(value);
+      const std::string formula =
+          program_text(self.minimum) + " = " + std::to_string(evaluate_.value(self.minimum));
       text = self.minimum_bytes == 0 ? formula : "max(" + text + ", " + formula + ")";
-      wanted = std::max(wanted, value);
     }
     line(depth, "at least " + text + " bytes: " +
-                    (place.bytes == wanted ? std::string{"that floor counts"} : "there are more"));
+                    (place.bytes == floor_of_node(self, evaluate_) ? std::string{"that floor counts"}
+                                                                   : "there are more"));
   }
 
   std::string& text_;
@@ -214,8 +207,7 @@ STOWAGE_NOINLINE std::string explain(const plan<Fields, Params>& plan, std::size
   fault first_fault;
   const detail::evaluator<Params> evaluate{plan.params(), first_fault};
   std::string text{report.name};
-  text.append(": ").append(std::to_string(layout.bytes)).append(" bytes");
-  if (layout.bytes >= 1024) text.append(" (").append(human_bytes(layout.bytes)).append(")");
+  text.append(": ").append(bytes_text(layout.bytes));
   if (layout.copies != 1) text.append(", ").append(std::to_string(layout.copies)).append(" copies");
   if (report.present()) {
     text.append(", ").append(share_text(report.bytes(), plan.total_bytes()));

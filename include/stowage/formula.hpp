@@ -48,19 +48,6 @@ concept readable_as_size = std::integral<Type> || std::is_enum_v<Type> || is_cou
 /// Stands for the params struct of a program that is only printed.
 struct no_params {};
 
-template <class Value> constexpr reading make_reading(const Value& value) {
-  if constexpr (is_count<Value>) {
-    return {value.value, false};
-  } else if constexpr (std::is_enum_v<Value>) {
-    return make_reading(static_cast<std::underlying_type_t<Value>>(value));
-  } else if constexpr (std::signed_integral<Value>) {
-    return {value < 0 ? std::size_t{0} - static_cast<std::size_t>(value) : static_cast<std::size_t>(value),
-            value < 0};
-  } else {
-    return {static_cast<std::size_t>(value), false};
-  }
-}
-
 template <class Params, auto Member> constexpr reading read_member(const Params& params) {
   using value_type = typename member_pointer<decltype(Member)>::value_type;
   if constexpr (std::is_member_function_pointer_v<decltype(Member)>) {

@@ -279,7 +279,12 @@ public:
   /// Calls visit(field, begin, end) for each guard zone: slab offsets, and the field that it lies behind, or
   /// field_count for the zone in front of all.
   template <class Visit> constexpr void visit_guards(const Visit& visit) const {
-    if (guard_bytes_ == 0) return;
+    if (guard_bytes_ != 0) visit_gaps(visit);
+  }
+
+  /// The same for all that lies between fields and copies in a slab, guard zones or mere padding; also where nothing
+  /// does. A tail belongs to its field.
+  template <class Visit> constexpr void visit_gaps(const Visit& visit) const {
     std::size_t behind = field_count;
     std::size_t begin = 0;
     for (const std::size_t field : detail::slab_order<Fields, Params>) {
@@ -302,8 +307,12 @@ public:
   constexpr void visit_row_pass(std::size_t first, std::size_t last, bool with_full,
                                 const Visit& visit) const {
     if constexpr (row_range_count != 0) {
+      fault never;
+      const detail::evaluator<Params> reach{params_, never, last};
+      const detail::evaluator<Params> live{params_, never, first, true};
       const std::size_t count = first < last ? row_field_count_ : 0;
-      for (std::size_t place = 0; place < count; ++place) visit_row_field(place, first, last, visit);
+      for (std::size_t place = 0; place < count; ++place)
+        visit_row_field(row_fields_[place], first, reach, live, visit);
     }
     if (!with_full) return;
     for (const std::size_t field : detail::slab_order<Fields, Params>) {
@@ -341,8 +350,6 @@ private:
     std::size_t minimum = 0;
     /// All ranges begin at byte 0.
     bool one_prefix = true;
-    /// One range only, whose rows are a simple form of the token count: most fields.
-    bool simple = false;
   };
 
   STOWAGE_NOINLINE constexpr void evaluate(std::size_t field, bool armed) {
@@ -462,7 +469,7 @@ private:
     nodes_type placed{};
     place_field(field, true, evaluate, placed.data());
     row_field& entry = row_fields_[row_field_count_++];
-    entry = {field, range_count_, range_count_, 0, true, false};
+    entry = {field, range_count_, range_count_, 0, true};
     if (layouts_[field].state == field_state::present) {
       detail::collect_row_ranges(
           table()[field].nodes, placed.data(), field, evaluate,
@@ -472,8 +479,6 @@ private:
     for (std::size_t index = entry.first; index < entry.last; ++index) {
       if (ranges_[index].base != 0) entry.one_prefix = false;
     }
-    entry.simple =
-        entry.last - entry.first == 1 && entry.one_prefix && ranges_[entry.first].simple.multiple != 0;
     if (entry.last != entry.first) entry.minimum = detail::floor_of_node(*table()[field].nodes, evaluate);
   }
 
@@ -528,23 +533,10 @@ private:
   }
 
   template <class Visit>
-  constexpr void visit_row_field(std::size_t place, std::size_t first, std::size_t last,
-                                 const Visit& visit) const {
-    const row_field& entry = row_fields_[place];
+  constexpr void visit_row_field(const row_field& entry, std::size_t first,
+                                 const detail::evaluator<Params>& reach,
+                                 const detail::evaluator<Params>& live, const Visit& visit) const {
     const field_layout& layout = layouts_[entry.field];
-    if (entry.simple) {
-      const detail::row_range<Params>& range = ranges_[entry.first];
-      const std::size_t rows = range.simple.reached_by(last);
-      const std::size_t floor = larger(entry.minimum, range.minimum);
-      const std::size_t reached = larger(floor, rows * range.row_bytes);
-      const std::size_t begin = first == 0 ? 0 : range.simple.owned_by(first) * range.row_bytes;
-      visit_copies(entry.field, begin, rows == range.rows || reached > layout.bytes ? layout.bytes : reached,
-                   visit);
-      return;
-    }
-    fault never;
-    const detail::evaluator<Params> reach{params_, never, last};
-    const detail::evaluator<Params> live{params_, never, first, true};
     if (entry.last == entry.first) { // memory without rows: a placeholder
       if (first == 0) visit_copies(entry.field, 0, layout.bytes, visit);
       return;

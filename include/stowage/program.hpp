@@ -6,9 +6,11 @@
 #include <stowage/fault.hpp>
 #include <stowage/text.hpp>
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
+#include <type_traits>
 
 // Formulas and conditions as data. A formula's type turns itself into a program at compile time, and the one
 // evaluator and the one writer below do the rest: a large field list is a few tables, not thousands of
@@ -49,6 +51,19 @@ struct reading {
   bool negative = false;
 };
 
+template <class Value> constexpr reading make_reading(const Value& value) {
+  if constexpr (is_count<Value>) {
+    return {value.value, false};
+  } else if constexpr (std::is_enum_v<Value>) {
+    return make_reading(static_cast<std::underlying_type_t<Value>>(value));
+  } else if constexpr (std::signed_integral<Value>) {
+    return {value < 0 ? std::size_t{0} - static_cast<std::size_t>(value) : static_cast<std::size_t>(value),
+            value < 0};
+  } else {
+    return {static_cast<std::size_t>(value), false};
+  }
+}
+
 /// An alias, because nvcc writes a declarator of this type out in parentheses, which g++ warns of.
 template <class Class, class Value> using pointer_to_member = Value Class::*;
 
@@ -66,18 +81,13 @@ public:
 
   constexpr reading operator()(const Params& params) const {
     switch (kind_) {
-      case kind::size: return {params.*size_, false};
-      case kind::integer: return reading_of(params.*integer_);
-      case kind::flag: return {params.*flag_ ? std::size_t{1} : std::size_t{0}, false};
-      case kind::tokens: return {(params.*tokens_).value, false};
+      case kind::size: return make_reading(params.*size_);
+      case kind::integer: return make_reading(params.*integer_);
+      case kind::flag: return make_reading(params.*flag_);
+      case kind::tokens: return make_reading(params.*tokens_);
       case kind::function: return function_(params);
     }
     return {};
-  }
-
-  static constexpr reading reading_of(std::int64_t value) {
-    return {value < 0 ? std::size_t{0} - static_cast<std::size_t>(value) : static_cast<std::size_t>(value),
-            value < 0};
   }
 
 private:

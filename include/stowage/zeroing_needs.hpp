@@ -58,8 +58,9 @@ template <class Inner> inline constexpr bool withholds<withholding_backend<Inner
 /// get their present content back before each run and at the end. All others hold zeros afterwards. The
 /// verdicts are about this step with these inputs: run it with several token counts.
 ///
-/// Throws usage_error where there is nothing to compare or no pattern, where a pattern is all zeros, where the step
-/// releases or moves the arena, after release and while the stream captures; what the backend and the step throw. Uses the heap.
+/// Throws usage_error where there is nothing to compare or no pattern, where a pattern is all zeros, where the
+/// step releases or moves the arena, after release and while the stream captures; what the backend and the
+/// step throw. Uses the heap.
 template <class Fields, class Params, class Backend, class Step>
 [[nodiscard]] zeroing_needs find_zeroing_needs(
     arena<Fields, Params, Backend>& arena, Step&& step,

@@ -15,7 +15,6 @@ import resource
 import shutil
 import subprocess
 import sys
-import tempfile
 import time
 import unittest
 import xml.etree.ElementTree
@@ -25,6 +24,10 @@ if len(sys.argv) != 3:
     sys.exit("usage: commands_test.py PLANNER SOURCE_DIR")
 PLANNER = Path(sys.argv[1]).resolve()
 SOURCE = Path(sys.argv[2]).resolve()
+
+sys.dont_write_bytecode = True
+from support.folder_test import FolderTest  # noqa: E402
+
 CONFIGS = SOURCE / "examples" / "configs"
 DEEPSEEK = CONFIGS / "deepseek-v3.json"
 QWEN3 = CONFIGS / "qwen3-8b.json"
@@ -58,19 +61,18 @@ def planner(*arguments, **options):
     )
 
 
-class CommandTest(unittest.TestCase):
-    longMessage = True
+def all_that_is_shown(controller):
+    """What a program writes to a terminal until it lets go of it."""
+    shown = b""
+    try:
+        while block := os.read(controller, 65536):
+            shown += block
+    except OSError:  # the terminal is gone
+        pass
+    return shown
 
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = Path(folder.name)
 
-    def config(self, content, name="config.json"):
-        path = self.folder / name
-        path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
-        return path
-
+class CommandTest(FolderTest):
     def good(self, *arguments, status=0, **options):
         result = planner(*arguments, **options)
         self.assertEqual((result.returncode, result.stderr), (status, ""), arguments)
@@ -140,12 +142,7 @@ class Views(CommandTest):
                 env={**environment, "TERM": "xterm", **variables},
             ) as process:
                 os.close(terminal)
-                shown = b""
-                try:
-                    while block := os.read(controller, 65536):
-                        shown += block
-                except OSError:  # the terminal is gone
-                    pass
+                shown = all_that_is_shown(controller)
                 self.assertEqual(process.wait(), 0)
             os.close(controller)
             self.assertEqual(b"\x1b[" in shown, coloured, variables)
@@ -600,12 +597,7 @@ class Run(CommandTest):
         start = time.monotonic()
         with subprocess.Popen([PLANNER, *map(str, arguments)], stdout=subprocess.DEVNULL, stderr=terminal) as process:
             os.close(terminal)
-            shown = b""
-            try:
-                while block := os.read(controller, 65536):
-                    shown += block
-            except OSError:  # the terminal is gone
-                pass
+            shown = all_that_is_shown(controller)
             self.assertEqual(process.wait(), 0)
         os.close(controller)
         return shown.decode(), time.monotonic() - start

@@ -9,7 +9,6 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
 import unittest
 from pathlib import Path
 
@@ -23,6 +22,7 @@ QWEN3_NEXT = SOURCE / "examples" / "configs" / "qwen3-next-80b-a3b.json"
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(SOURCE / "tests" / "reference"))
 import forward_arena as reference  # noqa: E402
+from support.folder_test import FolderTest  # noqa: E402
 
 BATCHES = (1, 17, 4096, 8193)
 ROW_PASSES = (1, 17)
@@ -76,19 +76,7 @@ def planner(*arguments, environment=None, stdout=subprocess.PIPE):
     )
 
 
-class PlannerTest(unittest.TestCase):
-    longMessage = True
-
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = Path(folder.name)
-
-    def config(self, content, name="config.json"):
-        path = self.folder / name
-        path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
-        return path
-
+class PlannerTest(FolderTest):
     def good(self, *arguments, **options):
         """What the planner prints; nothing else may be wrong."""
         result = planner(*arguments, **options)

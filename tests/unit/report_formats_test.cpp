@@ -1,3 +1,5 @@
+#include "report_fields.hpp"
+
 #include <stowage/regions.hpp>
 #include <stowage/report.hpp>
 #include <stowage/stowage.hpp>
@@ -11,38 +13,7 @@
 
 namespace {
 
-using stowage::bf16;
-using stowage::buffer;
-using stowage::part;
-using stowage::shape;
-using stowage::tokens;
-namespace zero = stowage::zero;
-
-struct params {
-  tokens batch{};
-  std::size_t hidden = 0;
-  bool mamba = false;
-  bool mla = false;
-};
-inline constexpr stowage::dim<&params::batch> M{"M"};
-inline constexpr stowage::dim<&params::hidden> hidden{};
-inline constexpr stowage::dim<&params::mamba> mamba{};
-inline constexpr stowage::dim<&params::mla> mla{};
-
-struct parts {
-  part<bf16, shape<M, hidden>> keys;
-  part<stowage::alternatives<part<float, shape<M>>, part<bf16, shape<2 * M>>>> either;
-};
-struct group {
-  buffer<std::int32_t, shape<>, zero::never, stowage::when<&params::mamba>> one;
-};
-struct fields {
-  buffer<bf16, shape<stowage::pad<16>(M), 2 * hidden>, zero::rows> states;
-  buffer<stowage::regions<parts>, zero::full, stowage::when<(hidden > 4)>, stowage::when<&params::mamba>>
-      carved;
-  group inner;
-  buffer<float, shape<M>, zero::never, stowage::when<(mamba || mla)>, stowage::when<(hidden > 3)>> last;
-};
+using namespace reported;
 
 stowage::plan_report small_report() {
   return stowage::make_report(stowage::make_plan<fields>(params{tokens{3}, 5, true}), tokens{1});

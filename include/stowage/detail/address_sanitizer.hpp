@@ -20,8 +20,6 @@
 #endif
 
 #if STOWAGE_ADDRESS_SANITIZER
-#include <stowage/table.hpp>
-
 #include <sanitizer/asan_interface.h>
 
 #include <concepts>
@@ -44,26 +42,21 @@ inline constexpr bool in_host_memory = std::same_as<typename Arena::stream_type,
 /// Whether code outside the library may be handed ranges that run through padding.
 template <class Arena> inline constexpr bool may_touch_padding = !in_host_memory<Arena>;
 
-/// Calls visit(address, bytes) for what lies between the fields of an arena, in slab order. A tail belongs to
-/// its field: it is there to be read.
+/// Calls visit(address, bytes) for what lies between the fields of an arena, and between copies.
 template <class Arena, class Visit> void visit_padding(const Arena& arena, const Visit& visit) {
-  using plan_type = typename Arena::plan_type;
-  const std::byte* end_of_last = arena.slab();
-  for (const std::size_t field :
-       slab_order<typename plan_type::fields_type, typename plan_type::params_type>) {
-    const std::byte* const address = arena.address(field);
-    if (address == nullptr) continue;
-    const auto& layout = arena.plan().layout(field);
-    if (arena.slab() == nullptr) end_of_last = address; // an allocation of its own
-    for (std::size_t copy = 0; copy < layout.copies; ++copy) {
-      const std::byte* const begin = address + copy * layout.stride;
-      if (begin != end_of_last) visit(end_of_last, static_cast<std::size_t>(begin - end_of_last));
-      end_of_last = begin + layout.bytes + layout.tail;
-    }
+  if (arena.slab() != nullptr) {
+    arena.plan().visit_gaps([&](std::size_t, std::size_t begin, std::size_t end) {
+      if (begin != end) visit(arena.slab() + begin, end - begin);
+    });
+    return;
   }
-  if (arena.slab() == nullptr) return;
-  const std::byte* const end = arena.slab() + arena.plan().slab_bytes();
-  if (end_of_last != end) visit(end_of_last, static_cast<std::size_t>(end - end_of_last));
+  for (std::size_t field = 0; field < Arena::plan_type::field_count; ++field) { // allocations of their own
+    const auto& layout = arena.plan().layout(field);
+    if (arena.address(field) == nullptr) continue;
+    const std::size_t taken = layout.bytes + layout.tail;
+    for (std::size_t copy = 0; copy + 1 < layout.copies && taken != layout.stride; ++copy)
+      visit(arena.address(field) + copy * layout.stride + taken, layout.stride - taken);
+  }
 }
 
 template <class Arena> void forbid_padding(const Arena& arena) {

@@ -2,6 +2,7 @@
 
 #include <stowage/detail/cold.hpp>
 #include <stowage/program.hpp>
+#include <stowage/text.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -15,6 +16,16 @@
 // in place of the symbols.
 
 namespace stowage::detail {
+
+/// Any text as a string: measured first, then written.
+template <class Write> std::string to_string(const Write& write) {
+  text_writer measure;
+  write(measure);
+  std::string text(measure.size(), ' ');
+  text_writer writer{text.data(), text.size()};
+  write(writer);
+  return text;
+}
 
 /// A symbol of a formula and what it stands for.
 struct symbol_value {
@@ -96,16 +107,10 @@ STOWAGE_NOINLINE void append_values(std::string& text, const instruction<Params>
 }
 
 template <class Params> std::string program_text(const instruction<Params>* at) {
-  const auto write = [at](text_writer& writer) {
+  return to_string([at](text_writer& writer) {
     const instruction<Params>* node = at;
     write_program(writer, node);
-  };
-  text_writer measure;
-  write(measure);
-  std::string text(measure.size(), ' ');
-  text_writer writer{text.data(), text.size()};
-  write(writer);
-  return text;
+  });
 }
 
 template <class Params>

@@ -15,16 +15,6 @@ namespace stowage {
 
 namespace detail {
 
-/// Any text as a string: measured first, then written.
-template <class Write> std::string to_string(const Write& write) {
-  text_writer measure;
-  write(measure);
-  std::string text(measure.size(), ' ');
-  text_writer writer{text.data(), text.size()};
-  write(writer);
-  return text;
-}
-
 /// The symbols in the conditions of a content with their values: `hidden = 5, mamba = false`.
 template <class Params>
 STOWAGE_NOINLINE std::string condition_values(const content_node<Params>& node, const Params& params) {

@@ -113,11 +113,6 @@ inline std::string to_table(const plan_report& report, const table_options& opti
   return detail::table_writer(report, options).text();
 }
 
-/// Bytes with their human form: "4096 bytes (4.0 KiB)".
-inline std::string bytes_text(std::size_t bytes) {
-  return std::to_string(bytes) + " bytes" + (bytes < 1024 ? "" : " (" + human_bytes(bytes) + ")");
-}
-
 /// The totals of a plan: how many buffers take memory, their bytes, the slab's, and the hash.
 inline std::string totals_table(const plan_report& report) {
   text_table table({alignment::left, alignment::left});

@@ -50,6 +50,11 @@ inline std::string human_bytes(std::size_t bytes) {
   return detail::with_tenth(detail::rounded_ratio(bytes, size, 10)) + " " + units[unit];
 }
 
+/// Bytes with their human form: "4096 bytes (4.0 KiB)".
+inline std::string bytes_text(std::size_t bytes) {
+  return std::to_string(bytes) + " bytes" + (bytes < 1024 ? "" : " (" + human_bytes(bytes) + ")");
+}
+
 /// "12.5 %"; a whole of 0 has no shares.
 inline std::string share_text(std::size_t part, std::size_t whole) {
   if (whole == 0) return "-";
