@@ -3,17 +3,18 @@
 #include "config_reader.hpp"
 
 #include <stowage/report/text_table.hpp>
+#include <stowage/version.hpp>
 
 #include <algorithm>
+#include <string>
 #include <string_view>
-
-#ifndef STOWAGE_VERSION
-#define STOWAGE_VERSION "of a source tree"
-#endif
 
 namespace planner {
 
-std::string version_text() { return "stowage " STOWAGE_VERSION "\n"; }
+std::string version_text() {
+  const auto [major, minor, patch] = stowage::version;
+  return "stowage " + std::to_string(major) + '.' + std::to_string(minor) + '.' + std::to_string(patch) + '\n';
+}
 
 std::string config_help_text() {
   stowage::text_table table({stowage::alignment::left, stowage::alignment::left, stowage::alignment::left});

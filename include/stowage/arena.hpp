@@ -13,7 +13,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace stowage {
+namespace stowage::inline v0_1 {
 
 /// Where the fields of an arena lie.
 enum class placement : unsigned char {
@@ -419,4 +419,4 @@ arena(const plan<Fields, Params>&, Backend&&,
       arena_options<typename std::remove_reference_t<Backend>::stream_type> = {})
     -> arena<Fields, Params, Backend>;
 
-} // namespace stowage
+} // namespace stowage::inline v0_1

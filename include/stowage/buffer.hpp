@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace stowage {
+namespace stowage::inline v0_1 {
 
 /// A tensor: elements in a shape, the last extent contiguous. The content of most fields.
 template <element Element, detail::any_shape Shape> struct tensor {
@@ -98,4 +98,4 @@ template <class Type> struct not_owned {
   constexpr const Type* operator->() const { return &value; }
 };
 
-} // namespace stowage
+} // namespace stowage::inline v0_1

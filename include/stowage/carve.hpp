@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace stowage {
+namespace stowage::inline v0_1 {
 
 /// Where the parts of a region list lie for given params; owns no memory, constexpr. Offsets are bytes from
 /// the start of the list. Throws size_error where a size has no value; in a constant expression that does not
@@ -133,4 +133,4 @@ template <class Parts, class Inner, class Params>
   }
 }
 
-} // namespace stowage
+} // namespace stowage::inline v0_1

@@ -15,7 +15,7 @@
 #include <string>
 #include <string_view>
 
-namespace stowage {
+namespace stowage::inline v0_1 {
 
 /// What one buffer holds, read as f32 lanes over its whole allocation whatever its element type: the same
 /// bytes give the same numbers on every path, which is all that a checksum is for.
@@ -114,4 +114,4 @@ void checksum(arena<Fields, Params, Backend>& arena,
   return line;
 }
 
-} // namespace stowage
+} // namespace stowage::inline v0_1

@@ -9,7 +9,7 @@
 
 // Every condition is a pure aggregate like a formula, with length, uses_tokens and emit.
 
-namespace stowage {
+namespace stowage::inline v0_1 {
 
 namespace detail {
 
@@ -121,4 +121,4 @@ constexpr bool holds(const Condition& condition, const Params& params) {
   return detail::evaluate_now(condition, params) != 0;
 }
 
-} // namespace stowage
+} // namespace stowage::inline v0_1

@@ -6,7 +6,7 @@
 #include <limits>
 #include <stdexcept>
 
-namespace stowage {
+namespace stowage::inline v0_1 {
 
 /// A number of things of one kind. Counts of different tags never mix: a pass that wants tokens does not take
 /// sequences. Make one from any integer: `tokens{7}`. A negative number throws std::out_of_range; in a
@@ -45,4 +45,4 @@ template <class Type> inline constexpr bool is_count = false;
 template <class Tag> inline constexpr bool is_count<count<Tag>> = true;
 
 } // namespace detail
-} // namespace stowage
+} // namespace stowage::inline v0_1

@@ -10,7 +10,7 @@
 #include <span>
 #include <string_view>
 
-namespace stowage {
+namespace stowage::inline v0_1 {
 
 namespace detail {
 
@@ -99,4 +99,4 @@ private:
   std::atomic<std::size_t> high_water_{0};
 };
 
-} // namespace stowage
+} // namespace stowage::inline v0_1

@@ -19,7 +19,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace stowage {
+namespace stowage::inline v0_1 {
 
 /// What to_dlpack can make: DLManagedTensor and, with DLPack's header of 1.0 or later,
 /// DLManagedTensorVersioned.
@@ -202,4 +202,4 @@ template <dlpack_managed Managed = DLManagedTensor, dlpack_place Device = DLDevi
   return detail::export_rows<Managed>(handle, rows, detail::dlpack_device(device), keep_alive);
 }
 
-} // namespace stowage
+} // namespace stowage::inline v0_1

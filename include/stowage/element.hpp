@@ -9,7 +9,7 @@
 #include <string_view>
 #include <type_traits>
 
-namespace stowage {
+namespace stowage::inline v0_1 {
 
 // Storage types: the bits of a format, without arithmetic. Same size and alignment as the CUDA type of that
 // format, which can stand in its place wherever it is defined.
@@ -124,4 +124,4 @@ template <element Element> constexpr std::string_view element_name() {
   }
 }
 
-} // namespace stowage
+} // namespace stowage::inline v0_1

@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-namespace stowage {
+namespace stowage::inline v0_1 {
 
 /// A size could not be computed: overflow, a result below zero, a division by zero, a negative input. The
 /// message names the field, its formula and the operands.
@@ -121,4 +121,4 @@ private:
   failure failure_{};
 };
 
-} // namespace stowage
+} // namespace stowage::inline v0_1

@@ -7,7 +7,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace stowage {
+namespace stowage::inline v0_1 {
 
 /// The fields that a call of visit_exhaustive has no handler for; never defined, so that the compiler shows
 /// them.
@@ -94,4 +94,4 @@ constexpr void visit_exhaustive(Fields& fields, Handlers... handlers) {
   (detail::call_handler(fields, handlers), ...);
 }
 
-} // namespace stowage
+} // namespace stowage::inline v0_1

@@ -16,7 +16,7 @@
 
 // How the size of one field comes about, for a person who has to believe it.
 
-namespace stowage {
+namespace stowage::inline v0_1 {
 
 namespace detail {
 
@@ -252,4 +252,4 @@ std::string explain(const plan<Fields, Params>& plan, std::string_view name) {
   return stowage::explain(plan, plan.index_of(name));
 }
 
-} // namespace stowage
+} // namespace stowage::inline v0_1

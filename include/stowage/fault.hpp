@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <string_view>
 
-namespace stowage {
+namespace stowage::inline v0_1 {
 
 /// Why a formula has no value.
 enum class fault_kind : unsigned char {
@@ -75,4 +75,4 @@ constexpr std::string_view explanation(fault_kind kind) {
 }
 
 } // namespace detail
-} // namespace stowage
+} // namespace stowage::inline v0_1

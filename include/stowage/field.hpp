@@ -14,7 +14,7 @@
 #include <string_view>
 #include <type_traits>
 
-namespace stowage {
+namespace stowage::inline v0_1 {
 
 /// What a field or a part carries after element and shape. A trait is a struct with `using stowage_trait = void;` and
 /// the hooks that it needs, as static members (each is looked up by name, so traits do not know each other):
@@ -302,4 +302,4 @@ template <content Content, class... Traits> struct field_definition : detail::tr
   }
 };
 
-} // namespace stowage
+} // namespace stowage::inline v0_1

@@ -18,7 +18,7 @@
 //   grows_with_tokens        it has a value for every smaller token count, and never a larger one
 //   emit<Params>(out)        writes its program and moves `out` behind it
 
-namespace stowage {
+namespace stowage::inline v0_1 {
 
 /// A symbolic size expression: what dim, c, + - * /, cdiv, pad, min, max and choose make.
 template <class Type>
@@ -391,4 +391,4 @@ constexpr std::size_t evaluate(const Formula& formula, const Params& params) {
   return detail::evaluate_now(formula, params);
 }
 
-} // namespace stowage
+} // namespace stowage::inline v0_1

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <type_traits>
 
-namespace stowage {
+namespace stowage::inline v0_1 {
 
 /// A guard zone that something wrote into. The writer ran over the end of the field in front of the zone, or
 /// began before the start of the one behind it.
@@ -99,4 +99,4 @@ std::size_t scan_guards(arena<Fields, Params, Backend>& arena,
   return text.c_str();
 }
 
-} // namespace stowage
+} // namespace stowage::inline v0_1

@@ -14,7 +14,7 @@
 #include <span>
 #include <string_view>
 
-namespace stowage {
+namespace stowage::inline v0_1 {
 
 namespace detail {
 
@@ -219,4 +219,4 @@ STOWAGE_NOINLINE void bind_handles(const content_node<Params>* nodes, const plac
 }
 
 } // namespace detail
-} // namespace stowage
+} // namespace stowage::inline v0_1

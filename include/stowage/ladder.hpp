@@ -4,7 +4,7 @@
 
 #include <cstddef>
 
-namespace stowage {
+namespace stowage::inline v0_1 {
 
 /// Rounds a formula up to the next of some rungs, in rising order: `next_rung<2, 4, 8, 12>(N)`. Above the
 /// last rung it is the formula itself. For engines that pad a batch to the sizes they captured graphs for.
@@ -16,4 +16,4 @@ template <std::size_t First, std::size_t... Rest, formula Operand> constexpr aut
   }
 }
 
-} // namespace stowage
+} // namespace stowage::inline v0_1

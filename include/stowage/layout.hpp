@@ -10,7 +10,7 @@
 
 // Sizes, offsets, row ranges and texts from the tables of contents. One function each for all fields.
 
-namespace stowage::detail {
+namespace stowage::inline v0_1::detail {
 
 /// One node of a content, evaluated. Offsets count from the start of the field.
 struct placed_node {
@@ -253,4 +253,4 @@ STOWAGE_NOINLINE constexpr void write_conditions(text_writer& writer, const cont
   }
 }
 
-} // namespace stowage::detail
+} // namespace stowage::inline v0_1::detail

@@ -16,7 +16,7 @@
 #include <string_view>
 #include <utility>
 
-namespace stowage {
+namespace stowage::inline v0_1 {
 
 /// Why a field takes memory or does not.
 enum class field_state : unsigned char {
@@ -582,4 +582,4 @@ template <class Fields, class Params>
   return plan<Fields, Params>(params);
 }
 
-} // namespace stowage
+} // namespace stowage::inline v0_1

@@ -15,7 +15,7 @@
 #include <string_view>
 #include <type_traits>
 
-namespace stowage {
+namespace stowage::inline v0_1 {
 
 /// What poison() fills memory with. Elements are known by their printed names, so CUDA's number types count as
 /// what they are.
@@ -161,4 +161,4 @@ void poison(arena<Fields, Params, Backend>& arena, const poison_pattern& pattern
   }
 }
 
-} // namespace stowage
+} // namespace stowage::inline v0_1

@@ -16,7 +16,7 @@
 // evaluator and the one writer below do the rest: a large field list is a few tables, not thousands of
 // functions to compile.
 
-namespace stowage {
+namespace stowage::inline v0_1 {
 
 enum class opcode : unsigned char {
   constant,
@@ -326,4 +326,4 @@ STOWAGE_NOINLINE constexpr void write_program(text_writer& writer, const instruc
 }
 
 } // namespace detail
-} // namespace stowage
+} // namespace stowage::inline v0_1

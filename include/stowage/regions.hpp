@@ -9,7 +9,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace stowage {
+namespace stowage::inline v0_1 {
 
 namespace detail {
 
@@ -194,4 +194,4 @@ struct alternatives {
   }
 };
 
-} // namespace stowage
+} // namespace stowage::inline v0_1

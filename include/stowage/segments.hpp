@@ -7,7 +7,7 @@
 #include <new>
 #include <span>
 
-namespace stowage {
+namespace stowage::inline v0_1 {
 
 /// One contiguous range of memory. Backends get passes as lists of these and never see an empty or null one.
 struct segment {
@@ -70,4 +70,4 @@ private:
 };
 
 } // namespace detail
-} // namespace stowage
+} // namespace stowage::inline v0_1

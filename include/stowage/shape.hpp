@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <type_traits>
 
-namespace stowage {
+namespace stowage::inline v0_1 {
 
 namespace detail {
 
@@ -60,4 +60,4 @@ template <class Shape, class Params>
 inline constexpr auto program_of_shape = Shape::template compile<Params>();
 
 } // namespace detail
-} // namespace stowage
+} // namespace stowage::inline v0_1

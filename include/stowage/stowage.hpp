@@ -26,3 +26,4 @@
 #include <stowage/traits/when.hpp>
 #include <stowage/traits/zero.hpp>
 #include <stowage/traits/zero_at_construction.hpp>
+#include <stowage/version.hpp>

@@ -9,7 +9,7 @@
 
 // A field list as a table: what plans and passes read instead of a function for each field.
 
-namespace stowage {
+namespace stowage::inline v0_1 {
 
 /// Start alignment of a field without align<N>, in bytes: what cudaMalloc guarantees, and enough for every
 /// vector load and tensor-copy instruction.
@@ -146,4 +146,4 @@ inline constexpr auto slab_order = [] {
 }();
 
 } // namespace detail
-} // namespace stowage
+} // namespace stowage::inline v0_1

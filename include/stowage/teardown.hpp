@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-namespace stowage {
+namespace stowage::inline v0_1 {
 
 /// Resources with a label for people, released in reverse order of registration. One failure does not stop
 /// the rest, and the first one names its label. Releases what is left when it is destroyed.
@@ -92,4 +92,4 @@ private:
   std::vector<entry> entries_;
 };
 
-} // namespace stowage
+} // namespace stowage::inline v0_1

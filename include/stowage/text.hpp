@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <string_view>
 
-namespace stowage {
+namespace stowage::inline v0_1 {
 
 /// Writes characters into memory that the caller owns, without heap use, in constant expressions too.
 /// What does not fit is counted but not stored, so a first pass over an empty buffer measures a text.
@@ -135,4 +135,4 @@ constexpr std::string_view last_identifier(signature from) {
 }
 
 } // namespace detail
-} // namespace stowage
+} // namespace stowage::inline v0_1

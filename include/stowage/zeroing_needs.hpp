@@ -13,7 +13,7 @@
 #include <type_traits>
 #include <vector>
 
-namespace stowage {
+namespace stowage::inline v0_1 {
 
 /// How the zeroing experiment runs.
 template <class Stream> struct zeroing_options {
@@ -83,4 +83,4 @@ template <class Fields, class Params, class Backend, backend Inner, class Step>
   return detail::zeroing_experiment(arena, withholding, step, outputs, options).run();
 }
 
-} // namespace stowage
+} // namespace stowage::inline v0_1

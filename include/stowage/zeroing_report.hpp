@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-namespace stowage {
+namespace stowage::inline v0_1 {
 
 /// What the zeroing experiment says of one field.
 enum class zeroing_verdict : unsigned char {
@@ -163,4 +163,4 @@ STOWAGE_NOINLINE inline std::string zeroing_needs::text() const {
   return result;
 }
 
-} // namespace stowage
+} // namespace stowage::inline v0_1

@@ -37,9 +37,9 @@
 // expect-clang: member_is_neither_a_buffer_nor_a_group_nor_not_owned<.*value\.counter}, nothing
 // expect-nvcc: member_is_neither_a_buffer_nor_a_group_nor_not_owned<1UL, nothing
 // case 13: a part
-// expect-gcc: member_is_neither_a_buffer_nor_a_group_nor_not_owned<.*"counter"}, stowage::part<
-// expect-clang: member_is_neither_a_buffer_nor_a_group_nor_not_owned<.*value\.counter}, stowage::part<
-// expect-nvcc: member_is_neither_a_buffer_nor_a_group_nor_not_owned<1UL, stowage::part<
+// expect-gcc: member_is_neither_a_buffer_nor_a_group_nor_not_owned<.*"counter"}, stowage::(\w+::)?part<
+// expect-clang: member_is_neither_a_buffer_nor_a_group_nor_not_owned<.*value\.counter}, stowage::(\w+::)?part<
+// expect-nvcc: member_is_neither_a_buffer_nor_a_group_nor_not_owned<1UL, stowage::(\w+::)?part<
 // case 14: a raw pointer
 // expect-gcc: member_is_neither_a_buffer_nor_a_group_nor_not_owned<.*"counter"}, float ?\*
 // expect-clang: member_is_neither_a_buffer_nor_a_group_nor_not_owned<.*value\.counter}, float ?\*

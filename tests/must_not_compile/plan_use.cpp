@@ -13,9 +13,9 @@
 // case 4: a member pointer of another struct
 // expect: stowage: the member pointer is of another struct than the field list or group it is used for
 // case 5: a copy of an arena
-// expect-gcc: use of deleted function .*stowage::arena<
+// expect-gcc: use of deleted function .*stowage::(\w+::)?arena<
 // expect-clang: call to deleted constructor of .*arena<
-// expect-nvcc: stowage::arena<.* it is a deleted function
+// expect-nvcc: stowage::(\w+::)?arena<.* it is a deleted function
 // case 6: rows of a field that is not token-major
 // expect-gcc: no matching function for call to .*::rows\(int, int\)
 // expect-clang: invalid reference to function 'rows': constraints not satisfied

@@ -7,7 +7,7 @@
 #include <span>
 #include <type_traits>
 
-namespace stowage {
+namespace stowage::inline v0_1 {
 
 /// Any backend's stream: a pointer-like native handle such as cudaStream_t, or nothing for the host.
 struct any_stream {
@@ -110,4 +110,4 @@ private:
 };
 static_assert(capturing_backend<any_backend>);
 
-} // namespace stowage
+} // namespace stowage::inline v0_1

@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <span>
 
-namespace stowage {
+namespace stowage::inline v0_1 {
 
 /// Where memory lives. A backend is any type with
 ///
@@ -46,4 +46,4 @@ concept capturing_backend = backend<Type> && requires(Type& backend, typename Ty
   { backend.is_capturing(stream) } -> std::same_as<bool>;
 };
 
-} // namespace stowage
+} // namespace stowage::inline v0_1

@@ -10,7 +10,7 @@
 #include <string>
 #include <utility>
 
-namespace stowage {
+namespace stowage::inline v0_1 {
 
 /// For tests: passes calls on to another backend, but the k-th call of a kind fails, with the error that a
 /// real backend would give. A failing deallocate still gives the memory back, so that tests leak nothing.
@@ -79,4 +79,4 @@ private:
 };
 static_assert(backend<failing_backend<>>);
 
-} // namespace stowage
+} // namespace stowage::inline v0_1

@@ -8,7 +8,7 @@
 #include <new>
 #include <span>
 
-namespace stowage {
+namespace stowage::inline v0_1 {
 
 /// The host does its work at once, in order.
 struct host_stream {};
@@ -44,4 +44,4 @@ public:
 };
 static_assert(backend<host_backend>);
 
-} // namespace stowage
+} // namespace stowage::inline v0_1

@@ -8,7 +8,7 @@
 #include <exception>
 #include <memory_resource>
 
-namespace stowage {
+namespace stowage::inline v0_1 {
 
 /// Host memory from a std::pmr::memory_resource, which must outlive it and the arenas on it.
 class pmr_backend : public host_backend {
@@ -40,4 +40,4 @@ private:
 };
 static_assert(backend<pmr_backend>);
 
-} // namespace stowage
+} // namespace stowage::inline v0_1

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-namespace stowage {
+namespace stowage::inline v0_1 {
 
 enum class operation : unsigned char {
   allocate,
@@ -89,4 +89,4 @@ private:
 };
 static_assert(backend<recording_backend<>>);
 
-} // namespace stowage
+} // namespace stowage::inline v0_1

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-namespace stowage {
+namespace stowage::inline v0_1 {
 
 /// For the zeroing experiment and for tests: passes calls on to another backend, but leaves given memory out
 /// of the zero passes, as if no pass cleared it, and remembers what the passes asked to clear. Not for
@@ -95,4 +95,4 @@ private:
 };
 static_assert(backend<withholding_backend<>>);
 
-} // namespace stowage
+} // namespace stowage::inline v0_1

@@ -12,7 +12,7 @@
 #include <span>
 #include <string_view>
 
-namespace stowage::cuda {
+namespace stowage::inline v0_1::cuda {
 
 /// Where a backend's memory comes from.
 enum class memory_kind : unsigned char {
@@ -184,4 +184,4 @@ private:
 };
 static_assert(capturing_backend<backend>);
 
-} // namespace stowage::cuda
+} // namespace stowage::inline v0_1::cuda

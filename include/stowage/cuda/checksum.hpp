@@ -23,7 +23,7 @@
 #include <memory>
 #include <type_traits>
 
-namespace stowage::cuda {
+namespace stowage::inline v0_1::cuda {
 
 namespace detail {
 
@@ -136,4 +136,4 @@ void checksum(arena<Fields, Params, Backend>& arena, stream on, checksum_workspa
   }
 }
 
-} // namespace stowage::cuda
+} // namespace stowage::inline v0_1::cuda

@@ -2,7 +2,7 @@
 
 // Plain C++ that the checksum kernel's source and its launcher include; no other header of the library.
 
-namespace stowage::cuda::detail {
+namespace stowage::inline v0_1::cuda::detail {
 
 /// Buffers of one launch, blocks of one buffer, threads of one block.
 inline constexpr unsigned int most_checksum_buffers = 64;
@@ -26,4 +26,4 @@ struct checksum_arguments {
 };
 static_assert(sizeof(checksum_arguments) <= 4096);
 
-} // namespace stowage::cuda::detail
+} // namespace stowage::inline v0_1::cuda::detail

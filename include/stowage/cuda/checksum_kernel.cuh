@@ -2,7 +2,7 @@
 
 #include <stowage/cuda/checksum_arguments.hpp>
 
-namespace stowage::cuda::detail {
+namespace stowage::inline v0_1::cuda::detail {
 
 __device__ inline void add_lane(checksum_partial& partial, unsigned int bits) {
   if ((bits & 0x7f800000U) == 0x7f800000U) { // by its bits: fast math knows no NaN
@@ -55,4 +55,4 @@ __device__ inline void checksum_share(const checksum_arguments& arguments) {
   arguments.partials[blockIdx.y * gridDim.x + blockIdx.x] = mine;
 }
 
-} // namespace stowage::cuda::detail
+} // namespace stowage::inline v0_1::cuda::detail

@@ -4,7 +4,7 @@
 
 #include <cuda_runtime_api.h>
 
-namespace stowage::cuda {
+namespace stowage::inline v0_1::cuda {
 
 /// The caller's current device.
 [[nodiscard]] inline int current_device() {
@@ -38,4 +38,4 @@ private:
   cudaError_t status_;
 };
 
-} // namespace stowage::cuda
+} // namespace stowage::inline v0_1::cuda

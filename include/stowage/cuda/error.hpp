@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <string_view>
 
-namespace stowage::cuda {
+namespace stowage::inline v0_1::cuda {
 
 /// A CUDA runtime call failed. The message has the call, CUDA's name and text of the error, and what it was
 /// for.
@@ -37,4 +37,4 @@ inline void check(cudaError_t code, std::string_view call, std::string_view purp
 }
 
 } // namespace detail
-} // namespace stowage::cuda
+} // namespace stowage::inline v0_1::cuda

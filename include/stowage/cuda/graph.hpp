@@ -10,7 +10,7 @@
 #include <cstddef>
 #include <span>
 
-namespace stowage::cuda {
+namespace stowage::inline v0_1::cuda {
 
 /// One kernel node that clears the segments of a pass, and that an instantiated graph can take other segments
 /// for: another number of tokens without another instantiation. Refers to the graph's node; cheap to copy.
@@ -97,4 +97,4 @@ template <class Fields, class Params, class Backend>
   return zero_node::capture(on, arena.row_segments(count).view());
 }
 
-} // namespace stowage::cuda
+} // namespace stowage::inline v0_1::cuda

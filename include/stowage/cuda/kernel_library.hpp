@@ -6,7 +6,7 @@
 
 #include <string_view>
 
-namespace stowage::cuda::detail {
+namespace stowage::inline v0_1::cuda::detail {
 
 /// A kernel from PTX text, for programs that are built without nvcc. Stays loaded until the process ends;
 /// call it once for each kernel and keep what it returns.
@@ -25,4 +25,4 @@ inline void load_on_current_device(const void* kernel, std::string_view purpose)
   check(cudaFuncGetAttributes(&attributes, kernel), "cudaFuncGetAttributes", purpose);
 }
 
-} // namespace stowage::cuda::detail
+} // namespace stowage::inline v0_1::cuda::detail

@@ -16,7 +16,7 @@
 
 // For tools: without one attached, each call is a test of a null function pointer.
 
-namespace stowage::cuda {
+namespace stowage::inline v0_1::cuda {
 
 namespace detail {
 
@@ -146,4 +146,4 @@ private:
   Inner inner_;
 };
 
-} // namespace stowage::cuda
+} // namespace stowage::inline v0_1::cuda

@@ -8,7 +8,7 @@
 
 #include <cstddef>
 
-namespace stowage::cuda {
+namespace stowage::inline v0_1::cuda {
 
 namespace detail {
 
@@ -98,4 +98,4 @@ private:
   cuda::stream stream_;
 };
 
-} // namespace stowage::cuda
+} // namespace stowage::inline v0_1::cuda

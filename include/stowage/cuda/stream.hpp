@@ -6,7 +6,7 @@
 
 #include <concepts>
 
-namespace stowage::cuda {
+namespace stowage::inline v0_1::cuda {
 
 /// A CUDA stream, given as a cudaStream_t, a cuda::stream_ref, or anything else with a get() that returns a
 /// cudaStream_t. The default is the legacy default stream.
@@ -40,4 +40,4 @@ private:
   return status != cudaStreamCaptureStatusNone;
 }
 
-} // namespace stowage::cuda
+} // namespace stowage::inline v0_1::cuda

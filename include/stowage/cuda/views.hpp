@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <utility>
 
-namespace stowage::cuda {
+namespace stowage::inline v0_1::cuda {
 
 namespace detail {
 
@@ -44,4 +44,4 @@ template <class Element, std::size_t Rank>
                            std::make_index_sequence<Rank>{});
 }
 
-} // namespace stowage::cuda
+} // namespace stowage::inline v0_1::cuda

@@ -3,7 +3,7 @@
 // Plain C++ that the kernel's source, its launcher and nothing else include; no other header of the library,
 // so that the kernel can be compiled to PTX alone.
 
-namespace stowage::cuda::detail {
+namespace stowage::inline v0_1::cuda::detail {
 
 /// Threads of a block, and bytes that a block clears: two vectors a thread. The best of twelve choices on an H200 from
 /// 1.5 to 105 MB (docs/measurements.md): 1.81 us in a graph where 512 threads with 16384 bytes took 2.05 and one memset
@@ -29,4 +29,4 @@ template <unsigned int Capacity> struct zero_arguments {
 };
 static_assert(sizeof(zero_arguments<most_zero_segments>) <= 4096);
 
-} // namespace stowage::cuda::detail
+} // namespace stowage::inline v0_1::cuda::detail

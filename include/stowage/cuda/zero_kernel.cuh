@@ -5,7 +5,7 @@
 // The kernel that clears many segments in one launch. Compiled into a .cu file that includes zero_kernel.hpp,
 // and to the PTX that plain C++ programs load.
 
-namespace stowage::cuda::detail {
+namespace stowage::inline v0_1::cuda::detail {
 
 /// One block clears one tile of one segment: 16-byte stores where the tile allows them, single bytes at the
 /// odd start of a segment and at its odd end. Tiles begin at multiples of 16 except the first.
@@ -59,4 +59,4 @@ __device__ inline void zero_tile_of_segment(const zero_arguments<Capacity>& argu
   }
 }
 
-} // namespace stowage::cuda::detail
+} // namespace stowage::inline v0_1::cuda::detail

@@ -22,7 +22,7 @@
 // The zero kernel as the host sees it. A .cu file brings the kernel compiled in; a plain C++ file loads it
 // from PTX, once in the process, through the runtime's library calls. Both launch alike.
 
-namespace stowage::cuda {
+namespace stowage::inline v0_1::cuda {
 
 namespace detail {
 
@@ -114,4 +114,4 @@ inline void launch_zero_kernel(stream on, std::span<const segment> segments) {
   }
 }
 
-} // namespace stowage::cuda
+} // namespace stowage::inline v0_1::cuda

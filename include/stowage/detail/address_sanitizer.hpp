@@ -27,7 +27,7 @@
 #include <mutex>
 #endif
 
-namespace stowage {
+namespace stowage::inline v0_1 {
 
 struct host_stream;
 
@@ -131,4 +131,4 @@ private:
 };
 
 } // namespace detail
-} // namespace stowage
+} // namespace stowage::inline v0_1

@@ -4,7 +4,7 @@
 
 #include <cstddef>
 
-namespace stowage::detail {
+namespace stowage::inline v0_1::detail {
 
 /// A range of bytes of one field.
 struct byte_range {
@@ -54,4 +54,4 @@ private:
   std::size_t count_ = 0;
 };
 
-} // namespace stowage::detail
+} // namespace stowage::inline v0_1::detail

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <limits>
 
-namespace stowage::detail {
+namespace stowage::inline v0_1::detail {
 
 inline constexpr std::size_t largest_size = std::numeric_limits<std::size_t>::max();
 
@@ -41,4 +41,4 @@ constexpr std::size_t round_up(std::size_t value, std::size_t multiple) {
 
 constexpr bool is_power_of_two(std::size_t value) { return value != 0 && (value & (value - 1)) == 0; }
 
-} // namespace stowage::detail
+} // namespace stowage::inline v0_1::detail

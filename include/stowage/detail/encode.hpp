@@ -11,7 +11,7 @@
 #include <string_view>
 #include <type_traits>
 
-namespace stowage::detail {
+namespace stowage::inline v0_1::detail {
 
 /// The bytes of one element, repeated over a buffer; `size` 0 for none.
 struct fill_pattern {
@@ -105,4 +105,4 @@ constexpr fill_pattern pattern_of(std::int64_t numerator, std::int64_t denominat
   }
 }
 
-} // namespace stowage::detail
+} // namespace stowage::inline v0_1::detail

@@ -11,7 +11,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace stowage {
+namespace stowage::inline v0_1 {
 
 // What a compile error says of a field list. These are never defined: the compiler's first line is
 // "incomplete type", then the name of the struct, which says what is wrong, then the member.
@@ -301,4 +301,4 @@ template <class Fields, auto Member, auto... Rest> consteval std::size_t leaf_in
 }
 
 } // namespace detail
-} // namespace stowage
+} // namespace stowage::inline v0_1

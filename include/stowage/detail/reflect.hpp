@@ -13,7 +13,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace stowage::detail {
+namespace stowage::inline v0_1::detail {
 
 /// The most members of one aggregate that PFR takes apart. Nested groups have their own 100.
 inline constexpr std::size_t most_members = 100;
@@ -210,4 +210,4 @@ consteval auto member_for_message() {
 #endif
 }
 
-} // namespace stowage::detail
+} // namespace stowage::inline v0_1::detail

@@ -15,7 +15,7 @@
 // Programs as a person works them out: the symbols in them with their values, and the same text with the values
 // in place of the symbols.
 
-namespace stowage::detail {
+namespace stowage::inline v0_1::detail {
 
 /// Any text as a string: measured first, then written.
 template <class Write> std::string to_string(const Write& write) {
@@ -159,4 +159,4 @@ STOWAGE_NOINLINE void collect_symbols(std::vector<symbol_value>& symbols, const 
   }
 }
 
-} // namespace stowage::detail
+} // namespace stowage::inline v0_1::detail

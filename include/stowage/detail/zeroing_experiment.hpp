@@ -13,7 +13,7 @@
 #include <span>
 #include <vector>
 
-namespace stowage::detail {
+namespace stowage::inline v0_1::detail {
 
 /// What is poisoned as one: all that the passes of a step clear of a field, or all that they leave.
 struct zeroing_part {
@@ -332,4 +332,4 @@ private:
   zeroing_needs result_;
 };
 
-} // namespace stowage::detail
+} // namespace stowage::inline v0_1::detail

@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-namespace stowage::detail {
+namespace stowage::inline v0_1::detail {
 
 /// Bytes [begin, end) of one instance of a field.
 struct zeroing_piece {
@@ -168,4 +168,4 @@ private:
   std::vector<kept_content> kept_;
 };
 
-} // namespace stowage::detail
+} // namespace stowage::inline v0_1::detail

@@ -9,7 +9,7 @@
 #include <cstddef>
 #include <span>
 
-namespace stowage::llm {
+namespace stowage::inline v0_1::llm {
 
 /// A batch of prefills that wants to share the scratch buffer: the params of the arena, and what it has of
 /// streams and tokens.
@@ -56,4 +56,4 @@ template <class Inner>
   return carve<batched_request_parts>(scratch, request);
 }
 
-} // namespace stowage::llm
+} // namespace stowage::inline v0_1::llm

@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace stowage::llm {
+namespace stowage::inline v0_1::llm {
 
 /// The metadata of `Rows` sequences of a decode or verify step, in one block that one copy brings to the
 /// device. With R rows the parts lie at 0, 4R, 8R, 16R and 24R bytes and the whole takes 24R + 4*R*blocks.
@@ -57,4 +57,4 @@ template <std::derived_from<forward_params> Params>
           layout.bytes()};
 }
 
-} // namespace stowage::llm
+} // namespace stowage::inline v0_1::llm

@@ -6,7 +6,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace stowage::llm {
+namespace stowage::inline v0_1::llm {
 
 /// The forward arena on a backend; `forward_arena<cuda::backend>` is a member of an engine.
 template <class Backend> using forward_arena = arena<forward_buffers, forward_params, Backend>;
@@ -20,4 +20,4 @@ make_forward_arena(const forward_params& params, Backend&& backend,
   return {make_plan<forward_buffers>(params), std::forward<Backend>(backend), options};
 }
 
-} // namespace stowage::llm
+} // namespace stowage::inline v0_1::llm

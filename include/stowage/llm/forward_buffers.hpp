@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace stowage::llm {
+namespace stowage::inline v0_1::llm {
 
 /// Tag of the buffers that a prefill needs cleared: `zero_tagged<prefill_essentials>`.
 struct prefill_essentials;
@@ -162,4 +162,4 @@ struct forward_buffers {
 using forward_plan = plan<forward_buffers, forward_params>;
 static_assert(forward_plan::field_count == 46);
 
-} // namespace stowage::llm
+} // namespace stowage::inline v0_1::llm

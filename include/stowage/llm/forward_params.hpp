@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace stowage::llm {
+namespace stowage::inline v0_1::llm {
 
 /// Everything that the sizes of the forward arena depend on: the model, the limits of the engine, the target,
 /// and the levers. A plain aggregate; formulas read nothing else.
@@ -238,4 +238,4 @@ struct splitk_slots_definition {
 inline constexpr derived<splitk_slots_definition> splitk_slots{};
 
 } // namespace symbols
-} // namespace stowage::llm
+} // namespace stowage::inline v0_1::llm

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <type_traits>
 
-namespace stowage::llm {
+namespace stowage::inline v0_1::llm {
 
 /// How many parts the keys of one decode attention are split into.
 enum class splitk_kind : unsigned char {
@@ -111,4 +111,4 @@ inline levers levers_from_environment(levers declared = {}) {
   return read_levers([](const char* name) -> const char* { return std::getenv(name); }, declared);
 }
 
-} // namespace stowage::llm
+} // namespace stowage::inline v0_1::llm

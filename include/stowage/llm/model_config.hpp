@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-namespace stowage::llm {
+namespace stowage::inline v0_1::llm {
 
 /// What the sizes of a forward pass depend on in a model: numbers and switches of its Hugging Face
 /// `config.json`. A plain aggregate that any program can fill; it reads no file. A number the model lacks is
@@ -122,4 +122,4 @@ struct model_config {
   friend constexpr bool operator==(const model_config&, const model_config&) = default;
 };
 
-} // namespace stowage::llm
+} // namespace stowage::inline v0_1::llm

@@ -9,7 +9,7 @@
 
 #include <cstddef>
 
-namespace stowage::llm {
+namespace stowage::inline v0_1::llm {
 
 namespace detail {
 
@@ -48,4 +48,4 @@ carve_moe_fp8(const arena<forward_buffers, forward_params, Backend>& arena, toke
   return carve<moe_fp8_parts>(arena->moe_fp8_scratch, params);
 }
 
-} // namespace stowage::llm
+} // namespace stowage::inline v0_1::llm

@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <span>
 
-namespace stowage::llm {
+namespace stowage::inline v0_1::llm {
 
 /// The bf16 copies of one linear-attention layer's projections.
 struct rowwise_layer {
@@ -29,4 +29,4 @@ struct rowwise_layer {
   return {pair.first(input), pair.subspan(input)};
 }
 
-} // namespace stowage::llm
+} // namespace stowage::inline v0_1::llm

@@ -12,7 +12,7 @@
 
 // The carved buffers of the forward arena: which parts they have and how they lie.
 
-namespace stowage::llm {
+namespace stowage::inline v0_1::llm {
 
 /// The scratch buffer in the prefill of one sequence.
 struct prefill_parts {
@@ -194,4 +194,4 @@ struct qsa_parts {
   part<std::int32_t, shape<qsa_rows, symbols::index_topk / symbols::index_ratio>> lists;
 };
 
-} // namespace stowage::llm
+} // namespace stowage::inline v0_1::llm

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace stowage {
+namespace stowage::inline v0_1 {
 
 namespace detail {
 
@@ -58,4 +58,4 @@ inline std::string to_csv(const plan_report& report, const report_view& view = {
   return text;
 }
 
-} // namespace stowage
+} // namespace stowage::inline v0_1

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-namespace stowage {
+namespace stowage::inline v0_1 {
 
 namespace detail {
 
@@ -89,4 +89,4 @@ STOWAGE_NOINLINE field_report report_field(const plan<Fields, Params>& plan, std
           detail::condition_values(*entry.nodes, plan.params())};
 }
 
-} // namespace stowage
+} // namespace stowage::inline v0_1

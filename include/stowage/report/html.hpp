@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-namespace stowage {
+namespace stowage::inline v0_1 {
 
 namespace detail {
 
@@ -97,4 +97,4 @@ inline std::string to_html(const plan_report& report, const live_rows& live,
   return page;
 }
 
-} // namespace stowage
+} // namespace stowage::inline v0_1

@@ -2,7 +2,7 @@
 
 #include <string_view>
 
-namespace stowage::detail {
+namespace stowage::inline v0_1::detail {
 
 /// The page of a memory map; @title@ and @data@ are filled in. Colours are those of report/svg.hpp.
 inline constexpr std::string_view html_page = R"page(<!doctype html>
@@ -220,4 +220,4 @@ update();
 </html>
 )page";
 
-} // namespace stowage::detail
+} // namespace stowage::inline v0_1::detail

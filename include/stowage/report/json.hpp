@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace stowage {
+namespace stowage::inline v0_1 {
 
 namespace detail {
 
@@ -107,4 +107,4 @@ inline std::string to_json(const plan_report& report, const report_view& view = 
   return document.text() + "\n";
 }
 
-} // namespace stowage
+} // namespace stowage::inline v0_1

@@ -9,7 +9,7 @@
 #include <optional>
 #include <vector>
 
-namespace stowage {
+namespace stowage::inline v0_1 {
 
 /// What row passes over several token counts clear, as the plan's own formulas say. For memory maps.
 struct live_rows {
@@ -80,4 +80,4 @@ live_rows make_live_rows(const plan<Fields, Params>& plan, std::optional<std::si
   return result;
 }
 
-} // namespace stowage
+} // namespace stowage::inline v0_1

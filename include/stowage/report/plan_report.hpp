@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-namespace stowage {
+namespace stowage::inline v0_1 {
 
 /// What the reports of a plan are written from. Nothing in it depends on the types of the plan.
 struct plan_report {
@@ -141,4 +141,4 @@ inline std::vector<report_group> group_fields(const plan_report& report, const r
   return groups;
 }
 
-} // namespace stowage
+} // namespace stowage::inline v0_1

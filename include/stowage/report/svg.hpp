@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-namespace stowage {
+namespace stowage::inline v0_1 {
 
 namespace detail {
 
@@ -183,4 +183,4 @@ inline std::string to_svg(const plan_report& report, std::string_view title = "M
   return detail::svg_writer(report).text(title);
 }
 
-} // namespace stowage
+} // namespace stowage::inline v0_1

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-namespace stowage {
+namespace stowage::inline v0_1 {
 
 struct table_options {
   report_view view{};
@@ -124,4 +124,4 @@ inline std::string totals_table(const plan_report& report) {
   return table.text();
 }
 
-} // namespace stowage
+} // namespace stowage::inline v0_1

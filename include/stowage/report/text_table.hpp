@@ -9,7 +9,7 @@
 
 // Text for reports: numbers of bytes, and columns of cells.
 
-namespace stowage {
+namespace stowage::inline v0_1 {
 
 namespace detail {
 
@@ -159,4 +159,4 @@ inline std::vector<std::string> wrap_shape(std::string_view shape, std::size_t w
   return lines;
 }
 
-} // namespace stowage
+} // namespace stowage::inline v0_1

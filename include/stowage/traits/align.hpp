@@ -4,7 +4,7 @@
 
 #include <cstddef>
 
-namespace stowage {
+namespace stowage::inline v0_1 {
 
 /// The field starts at a multiple of `Bytes`, a power of two no smaller than its element's own alignment.
 /// Fields are aligned to 256 without it, parts of a region list to their element.
@@ -15,4 +15,4 @@ struct align {
   static constexpr std::size_t start_alignment = Bytes;
 };
 
-} // namespace stowage
+} // namespace stowage::inline v0_1

@@ -2,7 +2,7 @@
 
 #include <cstddef>
 
-namespace stowage {
+namespace stowage::inline v0_1 {
 
 /// A floor on the size of a present field, in bytes. A row pass clears no less of it either.
 template <std::size_t Bytes> struct at_least {
@@ -10,4 +10,4 @@ template <std::size_t Bytes> struct at_least {
   static constexpr std::size_t minimum_bytes = Bytes;
 };
 
-} // namespace stowage
+} // namespace stowage::inline v0_1

@@ -2,7 +2,7 @@
 
 #include <cstddef>
 
-namespace stowage {
+namespace stowage::inline v0_1 {
 
 /// `Count` instances of the field, each at the field's alignment: `field.copy(1)`. bytes() are those of one;
 /// the passes treat all alike. Prevents: double buffers kept as two fields whose sizes drift apart, or carved
@@ -14,4 +14,4 @@ struct copies {
   static constexpr std::size_t copy_count = Count;
 };
 
-} // namespace stowage
+} // namespace stowage::inline v0_1

@@ -2,7 +2,7 @@
 
 #include <stowage/formula.hpp>
 
-namespace stowage {
+namespace stowage::inline v0_1 {
 
 /// A floor on the size of a present field, in bytes, that depends on the params: a formula. at_least<N> is
 /// the same for a constant. Prevents: a workspace sized by one formula and used by a library that asks for
@@ -14,4 +14,4 @@ struct min_bytes {
   static constexpr auto minimum_formula = detail::lift(Formula);
 };
 
-} // namespace stowage
+} // namespace stowage::inline v0_1

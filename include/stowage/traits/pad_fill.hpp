@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-namespace stowage {
+namespace stowage::inline v0_1 {
 
 /// The field is set to `Numerator / Denominator` when the arena is made, so that the rows and columns that a
 /// batch does not write hold that value instead of whatever the memory held. Prevents: a scale table whose
@@ -17,4 +17,4 @@ struct pad_fill {
   static constexpr std::int64_t fill_denominator = Denominator;
 };
 
-} // namespace stowage
+} // namespace stowage::inline v0_1

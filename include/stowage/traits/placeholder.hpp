@@ -2,7 +2,7 @@
 
 #include <cstddef>
 
-namespace stowage {
+namespace stowage::inline v0_1 {
 
 /// What an absent field keeps instead of being null, in bytes: for engines that hand its address to a kernel
 /// whether or not it is used. Its extents are zero.
@@ -11,4 +11,4 @@ template <std::size_t Bytes> struct placeholder {
   static constexpr std::size_t absent_bytes = Bytes;
 };
 
-} // namespace stowage
+} // namespace stowage::inline v0_1

@@ -2,7 +2,7 @@
 
 #include <stowage/formula.hpp>
 
-namespace stowage {
+namespace stowage::inline v0_1 {
 
 /// Places a part of a region list at an element offset of its own (in elements of the part, from the start of
 /// the region list) instead of after its predecessor. The only way for two parts to overlap: values written
@@ -14,4 +14,4 @@ struct starts_at {
   static constexpr auto element_offset = detail::lift(Offset);
 };
 
-} // namespace stowage
+} // namespace stowage::inline v0_1

@@ -1,6 +1,6 @@
 #pragma once
 
-namespace stowage {
+namespace stowage::inline v0_1 {
 
 /// Puts the field on a list of the user's, named by a type, for passes such as
 /// `zero_tagged<prefill_essentials>`. A field can carry any number of tags.
@@ -9,4 +9,4 @@ template <class Tag> struct tag {
   using tag_type = Tag;
 };
 
-} // namespace stowage
+} // namespace stowage::inline v0_1

@@ -2,7 +2,7 @@
 
 #include <cstddef>
 
-namespace stowage {
+namespace stowage::inline v0_1 {
 
 /// `Bytes` of backing beyond the end of the field (of each of its copies), which bytes() and the passes do
 /// not count. Prevents: a copy engine or a vector load that reads in whole lines faulting, or reading the
@@ -12,4 +12,4 @@ template <std::size_t Bytes> struct tail {
   static constexpr std::size_t tail_bytes = Bytes;
 };
 
-} // namespace stowage
+} // namespace stowage::inline v0_1

@@ -4,7 +4,7 @@
 
 #include <type_traits>
 
-namespace stowage {
+namespace stowage::inline v0_1 {
 
 namespace detail {
 
@@ -29,4 +29,4 @@ struct when {
   static constexpr auto presence_condition = detail::when_condition<Condition>();
 };
 
-} // namespace stowage
+} // namespace stowage::inline v0_1

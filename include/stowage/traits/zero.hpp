@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <string_view>
 
-namespace stowage {
+namespace stowage::inline v0_1 {
 
 /// What a row pass over T tokens clears of a field.
 enum class row_pass : unsigned char {
@@ -44,4 +44,4 @@ struct never {
 };
 
 } // namespace zero
-} // namespace stowage
+} // namespace stowage::inline v0_1

@@ -1,6 +1,6 @@
 #pragma once
 
-namespace stowage {
+namespace stowage::inline v0_1 {
 
 /// Cleared once, when the arena is made, whatever the zero policy says later.
 struct zero_at_construction {
@@ -8,4 +8,4 @@ struct zero_at_construction {
   static constexpr bool cleared_at_construction = true;
 };
 
-} // namespace stowage
+} // namespace stowage::inline v0_1

@@ -1,0 +1,26 @@
+#pragma once
+
+// The version of the library, for the preprocessor and for code.
+
+#define STOWAGE_VERSION_MAJOR 0
+#define STOWAGE_VERSION_MINOR 1
+#define STOWAGE_VERSION_PATCH 0
+
+// The version as one number, to compare in #if: major * 10000 + minor * 100 + patch.
+#define STOWAGE_VERSION (STOWAGE_VERSION_MAJOR * 10000 + STOWAGE_VERSION_MINOR * 100 + STOWAGE_VERSION_PATCH)
+
+// Every name lives in an inline namespace that carries the first two numbers, so that two translation units that
+// include different minor versions fail to link instead of disagreeing about a layout in silence.
+namespace stowage::inline v0_1 {
+
+// The three numbers of a version.
+struct version_numbers {
+  int major;
+  int minor;
+  int patch;
+};
+
+// The version of these headers.
+inline constexpr version_numbers version{STOWAGE_VERSION_MAJOR, STOWAGE_VERSION_MINOR, STOWAGE_VERSION_PATCH};
+
+} // namespace stowage::inline v0_1
