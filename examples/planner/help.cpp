@@ -13,7 +13,8 @@ namespace planner {
 
 std::string version_text() {
   const auto [major, minor, patch] = stowage::version;
-  return "stowage " + std::to_string(major) + '.' + std::to_string(minor) + '.' + std::to_string(patch) + '\n';
+  return "stowage " + std::to_string(major) + '.' + std::to_string(minor) + '.' + std::to_string(patch) +
+         '\n';
 }
 
 std::string config_help_text() {
