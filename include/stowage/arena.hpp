@@ -330,7 +330,8 @@ private:
     for (std::size_t copy = 0; copy < entry.copies; ++copy) {
       detail::bind_handles(
           entry.nodes, placed.data(), handle + copy * entry.handle_bytes,
-          addresses_[field] == nullptr ? nullptr : addresses_[field] + copy * plan_.layout(field).stride);
+          addresses_[field] == nullptr ? nullptr : addresses_[field] + copy * plan_.layout(field).stride,
+          plan_type::name(field));
     }
   }
 

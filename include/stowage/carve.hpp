@@ -43,7 +43,7 @@ public:
   /// Binds the parts at an address; null for the parts of an empty list.
   [[nodiscard]] regions_handle<Parts> bind(std::byte* address) const {
     regions_handle<Parts> handle;
-    detail::bind_handles(nodes.data(), placed_.data(), reinterpret_cast<std::byte*>(&handle), address);
+    detail::bind_handles(nodes.data(), placed_.data(), reinterpret_cast<std::byte*>(&handle), address, {});
     return handle;
   }
 

@@ -233,7 +233,7 @@ STOWAGE_NOINLINE std::string explain(const plan<Fields, Params>& plan, std::size
   if (layout.state == field_state::absent || layout.state == field_state::placeholder)
     text.append("If it were there:\n");
 
-  std::array<detail::placed_node, stowage::plan<Fields, Params>::most_nodes> placed{};
+  std::array<detail::placed_node, stowage::plan<Fields, Params>::most_nodes> placed;
   detail::placed_node* out = placed.data();
   const detail::content_node<Params>* at = node;
   detail::place_content(at, out, 0, evaluate, true);

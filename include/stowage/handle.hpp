@@ -204,13 +204,14 @@ template <class... Handles> constexpr std::size_t bytes_of_handles = (std::size_
 /// field.
 template <class Params>
 STOWAGE_NOINLINE void bind_handles(const content_node<Params>* nodes, const placed_node* placed,
-                                   std::byte* handle, std::byte* field) {
+                                   std::byte* handle, std::byte* field, std::string_view field_name) {
   for (std::uint32_t index = 0; index < nodes->length; ++index) {
     const placed_node& node = placed[index];
     auto* header = reinterpret_cast<handle_header*>(handle + nodes[index].handle_offset);
     header->address = node.bytes == 0 ? nullptr : field + node.offset;
     header->bytes = node.bytes;
-    header->name = node.name;
+    header->name =
+        nodes[index].name.empty() ? field_name : nodes[index].name; // alternatives have none of their own
     auto* extents = reinterpret_cast<std::size_t*>(header + 1);
     for (std::uint32_t axis = 0; axis < nodes[index].rank; ++axis) extents[axis] = node.extents[axis];
     if (nodes[index].kind == content_kind::tensor && nodes[index].rank == 0)

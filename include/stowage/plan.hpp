@@ -204,7 +204,7 @@ public:
     hash.add(table()[field].slab_group);
     hash.add(static_cast<std::uint64_t>(table()[field].in_row_pass));
     if (layout.bytes == 0) return hash.value();
-    nodes_type placed{};
+    nodes_type placed;
     place_field(field, true, placed.data());
     for (std::uint32_t node = 0; node < table()[field].nodes->length; ++node) {
       hash.add(placed[node].offset);
@@ -356,7 +356,7 @@ private:
     fault first_fault;
     const detail::evaluator<Params> evaluate{params_, first_fault};
     const detail::content_node<Params>* node = table()[field].nodes;
-    nodes_type placed{};
+    nodes_type placed;
     detail::placed_node* out = placed.data();
     field_layout& layout = layouts_[field];
     layout.alignment = node->alignment;
@@ -389,7 +389,7 @@ private:
     const detail::evaluator<Params> evaluate{params_, first_fault};
     const detail::content_node<Params>* node = table()[field].nodes;
     const bool is_tensor = node->kind == detail::content_kind::tensor;
-    nodes_type placed{};
+    nodes_type placed;
     detail::placed_node* out = placed.data();
     const std::size_t formula_bytes = detail::place_content(node, out, 0, evaluate, true);
     const bool has_extents = first_fault.kind == fault_kind::none && formula_bytes != 0;
@@ -459,14 +459,10 @@ private:
       for (std::uint32_t index = 0; index < node->length; ++index) out[index] = {};
     }
     out->bytes = bound ? layout.bytes : 0;
-    // Alternatives have no names of their own.
-    for (std::uint32_t index = 0; index < node->length; ++index) {
-      if (out[index].name.empty()) out[index].name = name(field);
-    }
   }
 
   constexpr void collect_ranges(std::size_t field, const detail::evaluator<Params>& evaluate) {
-    nodes_type placed{};
+    nodes_type placed;
     place_field(field, true, evaluate, placed.data());
     row_field& entry = row_fields_[row_field_count_++];
     entry = {field, range_count_, range_count_, 0, true};
