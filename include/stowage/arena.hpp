@@ -325,13 +325,17 @@ private:
   /// Points a handle at its field, or at nothing where the field has no address.
   STOWAGE_NOINLINE void bind_field(std::size_t field, std::byte* handle) noexcept {
     std::array<detail::placed_node, plan_type::most_nodes> placed;
-    plan_.place_field(field, addresses_[field] != nullptr, placed.data());
     const auto& entry = plan_type::table()[field];
+    std::byte* const address = addresses_[field];
+    if (address != nullptr) plan_.place_field(field, placed.data());
     for (std::size_t copy = 0; copy < entry.copies; ++copy) {
-      detail::bind_handles(
-          entry.nodes, placed.data(), handle + copy * entry.handle_bytes,
-          addresses_[field] == nullptr ? nullptr : addresses_[field] + copy * plan_.layout(field).stride,
-          plan_type::name(field));
+      std::byte* const of_copy = handle + copy * entry.handle_bytes;
+      if (address != nullptr) {
+        detail::bind_handles(entry.nodes, placed.data(), of_copy, address + copy * plan_.layout(field).stride,
+                             plan_type::name(field));
+      } else {
+        detail::unbind_handles(entry.nodes, of_copy, plan_type::name(field));
+      }
     }
   }
 

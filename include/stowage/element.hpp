@@ -77,8 +77,8 @@ static_assert(sizeof(q8_1) == 36);
 /// structs are accepted as they are. A type with a static member `elements_per_block` is a block of that many
 /// elements in sizeof(type) bytes; one with a static member `element_name` is printed under that name.
 template <class Type>
-concept element = std::is_trivially_copyable_v<Type> && std::is_object_v<Type> && !std::is_pointer_v<Type> &&
-                  !std::is_array_v<Type> && !std::is_const_v<Type> && !std::is_volatile_v<Type>;
+concept element = __is_trivially_copyable(Type) && !std::is_pointer_v<Type> && !std::is_array_v<Type> &&
+                  !std::is_const_v<Type> && !std::is_volatile_v<Type>;
 
 namespace detail {
 

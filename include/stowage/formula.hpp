@@ -107,7 +107,7 @@ struct dim {
       }
     }
     out->name = detail::member_pointer_name<Member>;
-    for (std::size_t index = 0; index < sizeof(symbol); ++index) out->symbol[index] = symbol[index];
+    for (std::size_t index = 0; symbol[index] != '\0'; ++index) out->symbol[index] = symbol[index];
     ++out;
   }
 };

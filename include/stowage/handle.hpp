@@ -200,6 +200,29 @@ template <class Handle> struct handle_of_copies<Handle, 1> {
 /// Handles lie one after the other in a parts struct: their sizes are all multiples of their one alignment.
 template <class... Handles> constexpr std::size_t bytes_of_handles = (std::size_t{0} + ... + sizeof(Handles));
 
+/// The extents of a tensor's handle, right behind its header.
+inline std::size_t* extents_of(handle_header* header) { return reinterpret_cast<std::size_t*>(header + 1); }
+
+/// Alternatives have no names of their own.
+template <class Params>
+std::string_view name_of_node(const content_node<Params>& node, std::string_view field_name) {
+  return node.name.empty() ? field_name : node.name;
+}
+
+/// Makes the handle at `handle`, and all that are in it, null. They keep their names.
+template <class Params>
+STOWAGE_NOINLINE void unbind_handles(const content_node<Params>* nodes, std::byte* handle,
+                                     std::string_view field_name) {
+  for (std::uint32_t index = 0; index < nodes->length; ++index) {
+    const content_node<Params>& node = nodes[index];
+    auto* header = reinterpret_cast<handle_header*>(handle + node.handle_offset);
+    *header = {nullptr, 0, name_of_node(node, field_name)};
+    if (node.kind != content_kind::tensor) continue;
+    for (std::uint32_t axis = 0; axis == 0 || axis < node.rank; ++axis)
+      extents_of(header)[axis] = 0; // a scalar has one
+  }
+}
+
 /// Points the handle at `handle`, and all that are in it, at their evaluated nodes in the memory of the
 /// field.
 template <class Params>
@@ -208,11 +231,9 @@ STOWAGE_NOINLINE void bind_handles(const content_node<Params>* nodes, const plac
   for (std::uint32_t index = 0; index < nodes->length; ++index) {
     const placed_node& node = placed[index];
     auto* header = reinterpret_cast<handle_header*>(handle + nodes[index].handle_offset);
-    header->address = node.bytes == 0 ? nullptr : field + node.offset;
-    header->bytes = node.bytes;
-    header->name =
-        nodes[index].name.empty() ? field_name : nodes[index].name; // alternatives have none of their own
-    auto* extents = reinterpret_cast<std::size_t*>(header + 1);
+    *header = {node.bytes == 0 ? nullptr : field + node.offset, node.bytes,
+               name_of_node(nodes[index], field_name)};
+    std::size_t* const extents = extents_of(header);
     for (std::uint32_t axis = 0; axis < nodes[index].rank; ++axis) extents[axis] = node.extents[axis];
     if (nodes[index].kind == content_kind::tensor && nodes[index].rank == 0)
       extents[0] = node.present ? 1 : 0;

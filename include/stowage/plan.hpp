@@ -205,7 +205,7 @@ public:
     hash.add(static_cast<std::uint64_t>(table()[field].in_row_pass));
     if (layout.bytes == 0) return hash.value();
     nodes_type placed;
-    place_field(field, true, placed.data());
+    place_field(field, placed.data());
     for (std::uint32_t node = 0; node < table()[field].nodes->length; ++node) {
       hash.add(placed[node].offset);
       hash.add(placed[node].bytes);
@@ -323,11 +323,10 @@ public:
   /// Segments that a row pass has at most.
   static constexpr std::size_t most_row_segments = detail::sizes_of_list<Fields, Params>.row_segments;
 
-  /// Evaluates one field into `out`, node by node, with the state of this plan; nodes without memory where
-  /// `bound` is false.
-  STOWAGE_NOINLINE constexpr void place_field(std::size_t field, bool bound, detail::placed_node* out) const {
+  /// Evaluates one field into `out`, node by node, with the state of this plan.
+  STOWAGE_NOINLINE constexpr void place_field(std::size_t field, detail::placed_node* out) const {
     fault first_fault;
-    place_field(field, bound, detail::evaluator<Params>{params_, first_fault}, out);
+    place_field(field, detail::evaluator<Params>{params_, first_fault}, out);
   }
   /// Fields, with all their copies.
   static constexpr std::size_t field_instances = detail::sizes_of_list<Fields, Params>.instances;
@@ -440,11 +439,11 @@ private:
     slab_bytes_ = cursor;
   }
 
-  constexpr void place_field(std::size_t field, bool bound, const detail::evaluator<Params>& evaluate,
+  constexpr void place_field(std::size_t field, const detail::evaluator<Params>& evaluate,
                              detail::placed_node* out) const {
     const field_layout& layout = layouts_[field];
     const detail::content_node<Params>* node = table()[field].nodes;
-    if (bound && layout.state == field_state::present) {
+    if (layout.state == field_state::present) {
       detail::placed_node* next = out;
       const detail::content_node<Params>* at = node;
       detail::place_content(at, next, 0, evaluate, true);
@@ -458,12 +457,12 @@ private:
     } else {
       for (std::uint32_t index = 0; index < node->length; ++index) out[index] = {};
     }
-    out->bytes = bound ? layout.bytes : 0;
+    out->bytes = layout.bytes;
   }
 
   constexpr void collect_ranges(std::size_t field, const detail::evaluator<Params>& evaluate) {
     nodes_type placed;
-    place_field(field, true, evaluate, placed.data());
+    place_field(field, evaluate, placed.data());
     row_field& entry = row_fields_[row_field_count_++];
     entry = {field, range_count_, range_count_, 0, true};
     if (layouts_[field].state == field_state::present) {

@@ -122,7 +122,7 @@ STOWAGE_NOINLINE void poison_range(arena<Fields, Params, Backend>& arena, std::s
   using plan_type = stowage::plan<Fields, Params>;
   std::byte* const address = arena.address(field) + copy * arena.plan().layout(field).stride;
   std::array<placed_node, plan_type::most_nodes> placed;
-  arena.plan().place_field(field, true, placed.data());
+  arena.plan().place_field(field, placed.data());
   std::array<unsigned char, 65536> chunk; // a copy to a device costs microseconds, however small
   const auto* const nodes = plan_type::table()[field].nodes;
   std::size_t same_until = 0; // every chunk up to here holds the same, since elements divide its size

@@ -98,7 +98,7 @@ private:
     if (node->kind != content_kind::tensor || node->rank == 0 || layout.copies != 1 || layout.bytes == 0)
       return 0;
     std::array<placed_node, plan_type::most_nodes> placed;
-    arena_.plan().place_field(field, true, placed.data());
+    arena_.plan().place_field(field, placed.data());
     std::size_t elements = 1;
     for (std::uint32_t axis = 1; axis < node->rank; ++axis) elements *= placed[0].extents[axis];
     return elements % node->elements_per_block != 0 ? 0
