@@ -51,13 +51,13 @@ def headers():
     return [name for name in names if not name.startswith(("stowage/detail/", "stowage/cuda/"))]
 
 
-def cases(subjects, sizes):
+def cases(subjects, sizes, stages):
     """(subject, buffers, stage, source); `stage` of a header is its name."""
     yield "empty", 0, "", ""
     if "list" in subjects:
         yield "list", 0, "include", fields.stowage_source(1, "include")
         for count in sizes:
-            for stage in fields.STAGES[1:]:
+            for stage in stages:
                 yield "list", count, stage, fields.stowage_source(count, stage)
     if "by_hand" in subjects:
         for count in sizes:
@@ -143,6 +143,7 @@ def main():
     parser.add_argument("--subject", action="append", choices=("list", "by_hand", "forward", "header"),
                         help="default: all")
     parser.add_argument("--buffers", type=int, action="append", metavar="N", help="default: %s" % (SIZES,))
+    parser.add_argument("--stage", action="append", choices=fields.STAGES[1:], help="of the lists; default: all")
     parser.add_argument("--instructions", action="store_true", help="count the compilers' instructions with valgrind")
     parser.add_argument("--wall", type=int, default=0, metavar="N", help="measure seconds, the best of N runs")
     parser.add_argument("--wall-only", action="store_true", help="with --wall: count nothing")
@@ -159,7 +160,8 @@ def main():
             if not (options.instructions or options.wall or compiler.is_clang):
                 continue
             work = []
-            for number, (subject, buffers, stage, text) in enumerate(cases(subjects, options.buffers or SIZES)):
+            wanted = cases(subjects, options.buffers or SIZES, options.stage or fields.STAGES[1:])
+            for number, (subject, buffers, stage, text) in enumerate(wanted):
                 source = pathlib.Path(folder, f"{number}{compiler.suffix}")
                 source.write_text(text, encoding="utf-8")
                 work.append(((compiler.title, subject, buffers, stage), source))
