@@ -4,6 +4,7 @@
     python3 benchmarks/compile_time/measure.py                  # instantiations, by clang
     python3 benchmarks/compile_time/measure.py --instructions   # and the compilers' instructions; valgrind, an hour
     python3 benchmarks/compile_time/measure.py --wall 5         # and seconds, the best of 5; on a quiet machine
+    python3 benchmarks/compile_time/measure.py --wall 5 --wall-only --compiler nvcc --subject forward --subject list
 
 Subjects: `list` (1 to 100 buffers, up to each stage: include the headers, declare, plan, an arena with all passes,
 reports), `by_hand` (the same buffers without Stowage, as far as the arena), `forward` (the forward arena with all
@@ -136,6 +137,39 @@ def tables(results):
     return linear
 
 
+def markdown(results):
+    """Prints what docs/measurements.md shows of the CSV: the stages, and the headers."""
+    columns = [(compiler, kind) for kind in MEASURES for compiler in sorted({key[0] for key in results})
+               if any((key[0], key[4]) == (compiler, kind) for key in results)]
+
+    def cells(subject, buffers, stage, minus=False):
+        for compiler, kind in columns:
+            value = results.get((compiler, subject, buffers, stage, kind))
+            if value is None:
+                yield ""
+                continue
+            if minus:
+                value -= results.get((compiler, "empty", 0, "", kind), 0)
+            yield f"{value:.2f}" if kind == "seconds" else f"{value / 1e3:.2f}" if kind == "instructions" else f"{value:.0f}"
+
+    def table(first, rows):
+        units = {"instructions": "10^9 instructions", "seconds": "s"}
+        print(f"| {first} | " + " | ".join(f"{units.get(kind, kind)}, {compiler}" for compiler, kind in columns) + " |")
+        print("|---" * (len(columns) + 1) + "|")
+        for name, row in rows:
+            if any(row):
+                print(f"| {name} | " + " | ".join(row) + " |")
+        print()
+
+    rows = [("an empty file", list(cells("empty", 0, ""))), ("`stowage.hpp`", list(cells("list", 0, "include")))]
+    for stage in fields.STAGES[1:]:
+        rows += [(f"{stage}, {count}", list(cells("list", count, stage))) for count in SIZES]
+    rows += [(f"arena by hand, {count}", list(cells("by_hand", count, "arena"))) for count in SIZES]
+    table("file", [*rows, ("forward arena", list(cells("forward", 46, "arena")))])
+    names = sorted({key[3] for key in results if key[1] == "header"})
+    table("header, beyond an empty file", [(f"`{name}`", list(cells("header", 0, name, True))) for name in names])
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--compiler", action="append", help="default: g++ and clang++-19, where they are")
@@ -148,12 +182,16 @@ def main():
     parser.add_argument("--wall", type=int, default=0, metavar="N", help="measure seconds, the best of N runs")
     parser.add_argument("--wall-only", action="store_true", help="with --wall: count nothing")
     parser.add_argument("--csv", type=pathlib.Path, default=HERE / "results.csv", help="default: %(default)s")
+    parser.add_argument("--markdown", action="store_true", help="measure nothing; write the CSV's tables as Markdown")
     parser.add_argument("--jobs", type=int, default=1, help="files at once; 1 whenever --wall is given")
     options = parser.parse_args()
 
     subjects = options.subject or ("list", "by_hand", "forward", "header")
     names = options.compiler or [name for name in ("g++", "clang++-19") if shutil.which(name)]
     results = read(options.csv)
+    if options.markdown:
+        markdown(results)
+        return 0
     with tempfile.TemporaryDirectory() as folder:
         for name in names:
             compiler = compilers.Compiler(name, options.include, "-O2")

@@ -34,7 +34,7 @@ by_hand::arena make_by_hand(const engine_params& params, const declared::arena& 
   arena.logits = at(5);
   arena.splitk_workspace = reinterpret_cast<float*>(other.address(6));
   arena.keys = at(7);
-  arena.values = arena.keys + 500 * 4096;
+  arena.values = arena.keys + std::size_t{500} * 4096;
   arena.token_ids = reinterpret_cast<std::uint32_t*>(other.address(9));
   arena.hidden_bytes = 2 * 500 * 2048;
   arena.qkv_bytes = 2 * 512 * 9216;

@@ -33,12 +33,12 @@ stowage::bf16* by_hand_row(const by_hand::arena& arena, std::size_t row) {
 }
 
 std::size_t generated_constant_bytes() { return constant_plan.bytes<&declared::buffers::qkv_output>(); }
-std::size_t by_hand_constant_bytes() { return 2 * 512 * fixed_params.qkv_width; }
+std::size_t by_hand_constant_bytes() { return fixed_params.qkv_width * 512 * 2; }
 
 std::size_t generated_constant_offset() {
   return constant_plan.layout<&declared::buffers::residual>().offset;
 }
-std::size_t by_hand_constant_offset() { return 2 * 500 * fixed_params.hidden; }
+std::size_t by_hand_constant_offset() { return fixed_params.hidden * 500 * 2; }
 
 void generated_zero_all(declared::arena& arena) { arena.zero_all(); }
 void by_hand_zero_all(const by_hand::arena& arena) {

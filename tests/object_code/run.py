@@ -33,7 +33,7 @@ ALLOWED = {
     "zero_all": (170, 25, "one list type for all passes; separate placement and guard zones, which code by hand has not"),
     "zero_rows": (1280, 1450, "formulas are evaluated for T from their tables, with checked arithmetic, and neighbours merged; "
                               "the code is there once in a program for all fields and passes"),
-    "release": (1450, 3100, "separate placement; each handle is set to null through the table of contents and keeps its "
+    "release": (1360, 2620, "separate placement; each handle is set to null through the table of contents and keeps its "
                             "name; once in the life of an arena, beside giving its memory back"),
 }
 
