@@ -36,9 +36,9 @@ by_hand::arena make_by_hand(const engine_params& params, const declared::arena& 
   arena.keys = at(7);
   arena.values = arena.keys + std::size_t{500} * 4096;
   arena.token_ids = reinterpret_cast<std::uint32_t*>(other.address(9));
-  arena.hidden_bytes = 2 * 500 * 2048;
-  arena.qkv_bytes = 2 * 512 * 9216;
-  const std::size_t splitk_bytes = 4 * 32 * 16 * 258;
+  arena.hidden_bytes = std::size_t{500} * 2048 * 2;
+  arena.qkv_bytes = std::size_t{512} * 9216 * 2;
+  const std::size_t splitk_bytes = std::size_t{32} * 16 * 258 * 4;
   const std::byte* const end = other.address(6) + splitk_bytes;
   arena.zeroed_bytes = static_cast<std::size_t>(end - other.slab());
   arena.full_bytes = static_cast<std::size_t>(end - other.address(5));
