@@ -48,8 +48,7 @@ by_hand::arena make_by_hand(const engine_params& params, const declared::arena& 
 } // namespace
 
 void* take_memory(std::size_t bytes, std::size_t alignment) {
-  return std::aligned_alloc(alignment,
-                            (bytes + alignment - 1) / alignment * alignment); // NOLINT(*-no-malloc)
+  return std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
 }
 void give_back(void* address) noexcept {
   ++given_back;
