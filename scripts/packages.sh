@@ -12,6 +12,10 @@ gcc_packages=("${planner_packages[@]}" python3 python3-numpy doctest-dev libbenc
 # shellcheck disable=SC2034
 browser_packages=(chromium chromium-driver python3-selenium)
 
+# What executed instructions are counted with, where it can be had. Its tests skip themselves without.
+# shellcheck disable=SC2034
+counting_packages=(valgrind)
+
 # What all tests take.
 # shellcheck disable=SC2034
 test_packages=("${gcc_packages[@]}" clang-16 clang-19 libclang-rt-19-dev clang-format-19 clang-tidy-19)

@@ -124,6 +124,7 @@ if $quick; then
 else
   need_packages "${test_packages[@]}"
   want_packages "${browser_packages[@]}"
+  want_packages "${counting_packages[@]}"
 fi
 
 preset gcc
