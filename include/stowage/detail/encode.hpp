@@ -48,7 +48,7 @@ constexpr std::uint32_t encode_small_float(std::int64_t numerator, std::int64_t 
   const auto bits = static_cast<std::uint32_t>(fraction);
   const bool no_number = exponent > largest_exponent ||
                          (exponent == largest_exponent && (!all_finite || bits == (1U << fraction_bits) - 1));
-  if (static_cast<double>(bits) != fraction || no_number) the_element_type_has_no_such_number();
+  if (static_cast<double>(bits) < fraction || no_number) the_element_type_has_no_such_number();
   return sign | (static_cast<std::uint32_t>(subnormal ? 0 : exponent) << fraction_bits) | bits;
 }
 
