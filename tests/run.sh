@@ -147,6 +147,8 @@ if ! $quick; then
     skip cuda "SKIPPED: no nvcc"
   fi
 
+  # What the presets leave out: other standards, levels of optimisation, a newer Boost, nvcc with clang.
+  step toolchains python3 scripts/toolchains.py --quick
   step format check_format
   step tidy check_tidy
   if [[ -f examples/planner/main.cpp ]]; then
