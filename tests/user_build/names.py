@@ -70,8 +70,8 @@ def main():
     new_lines(["-E", "-dM"], r"^#define (\w+)", r"STOWAGE_")
     if common.is_clang(arguments.compiler):
         new_lines(["-fsyntax-only", "-Xclang", "-ast-dump-lookups"], r"^[|`]-DeclarationName '(.*)'$", r"stowage$")
-        # Without `::`: parameters and local variables; with `<`: instantiations. Unnamed structs are DLPack's, named by their members.
-        new_lines(["-fsyntax-only", "-Xclang", "-ast-list"], r"^((?!\(anonymous)[^(\s<]+::[^<]*)$", r"stowage::")
+        # Without `::`: parameters and local variables; with `<`: instantiations; unnamed structs are DLPack's.
+        new_lines(["-fsyntax-only", "-Xclang", "-ast-list"], r"^((?!\(anonymous)[^(\s<]+::[^<\n]*)$", r"stowage::")
     return common.report(problems, passed)
 
 

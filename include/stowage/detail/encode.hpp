@@ -1,6 +1,7 @@
 #pragma once
 
 #include <stowage/detail/cold.hpp>
+#include <stowage/detail/raise.hpp>
 #include <stowage/element.hpp>
 #include <stowage/error.hpp>
 
@@ -20,7 +21,7 @@ struct fill_pattern {
 };
 
 [[noreturn]] STOWAGE_COLD inline void the_element_type_has_no_such_number() {
-  throw size_error("stowage: the fill value is no number of the element type");
+  detail::raise<size_error>("stowage: the fill value is no number of the element type");
 }
 
 /// The bits of a small float for `numerator / denominator`. No constant expression where the format has no
