@@ -80,6 +80,7 @@ use_fetch_content() {
 }
 
 # flags_of PACKAGE: its compiler and linker options into the array `flags`. A shell reads them: folders have spaces.
+flags=()
 flags_of() {
   local text
   command -v pkg-config >/dev/null || skip "no pkg-config"
