@@ -6,7 +6,8 @@
 planner_packages=(g++ cmake ninja-build libboost1.81-dev nlohmann-json3-dev libcli11-dev)
 
 # What the tests with g++ take.
-gcc_packages=("${planner_packages[@]}" python3 python3-numpy doctest-dev libbenchmark-dev libdlpack-dev)
+gcc_packages=("${planner_packages[@]}" python3 python3-numpy python3-venv git pkg-config doctest-dev libbenchmark-dev
+  libdlpack-dev)
 
 # What the memory map is looked at with, where it can be had: 132 MB to load, 18 s. Its tests skip themselves without.
 # shellcheck disable=SC2034
@@ -43,6 +44,7 @@ has_package() {
     libbenchmark-dev) compiles '#include <benchmark/benchmark.h>' ;;
     libdlpack-dev) compiles '#include <dlpack/dlpack.h>' ;;
     python3-numpy) has_numpy ;;
+    python3-venv) python3 -c 'import ensurepip, venv' 2>/dev/null ;;
     chromium-driver) command -v chromedriver ;;
     python3-selenium) /usr/bin/python3 -c 'import selenium' 2>/dev/null ;;
     libclang-rt-19-dev)
@@ -95,6 +97,23 @@ need_packages() {
 # want_packages PACKAGE...: the same for what can be done without: what cannot be had stays away.
 want_packages() {
   (need_packages "$@") 2>/dev/null || true
+}
+
+# want_conan FOLDER: prints the path of a Conan 2: the machine's, or one that pip installs into FOLDER. Fails where none
+# can be had.
+want_conan() {
+  local conan
+  if conan=$(command -v conan) && [[ $("$conan" --version) == *" version 2."* ]]; then
+    printf '%s\n' "$conan"
+    return
+  fi
+  if [[ ! -x $1/bin/conan ]]; then
+    {
+      python3 -m venv "$1" || return
+      "$1/bin/pip" install --disable-pip-version-check "conan>=2,<3" || return
+    } >&2
+  fi
+  printf '%s\n' "$1/bin/conan"
 }
 
 # is_configured FOLDER: whether a build folder was configured, and where it is now.

@@ -48,9 +48,10 @@ inline constexpr unsigned char guard_pattern = 0xa7;
 }
 
 [[noreturn]] STOWAGE_COLD inline void refuse_generation(std::uint64_t captured, std::uint64_t current) {
+  const std::size_t then = captured;
+  const std::size_t now = current;
   message text;
-  text << "stowage: captured for generation " << static_cast<std::size_t>(captured) << ", the arena is at "
-       << static_cast<std::size_t>(current) << "; capture again";
+  text << "stowage: captured for generation " << then << ", the arena is at " << now << "; capture again";
   throw usage_error(text.c_str());
 }
 template <class Plan> [[noreturn]] STOWAGE_COLD void refuse_plan(const Plan& here, const Plan& wanted) {

@@ -43,7 +43,7 @@ inline void add_lanes(field_checksum& checksum, std::span<const std::byte> bytes
       ++checksum.skipped_lanes;
       continue;
     }
-    const double lane = std::bit_cast<float>(bits);
+    const auto lane = static_cast<double>(std::bit_cast<float>(bits));
     checksum.sum += lane;
     checksum.sum_of_squares += lane * lane;
     checksum.sum_of_magnitudes += lane < 0 ? -lane : lane;

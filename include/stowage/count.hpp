@@ -1,5 +1,8 @@
 #pragma once
 
+#include <stowage/detail/cold.hpp>
+#include <stowage/detail/raise.hpp>
+
 #include <compare>
 #include <concepts>
 #include <cstddef>
@@ -7,6 +10,14 @@
 #include <stdexcept>
 
 namespace stowage::inline v0_1 {
+
+namespace detail {
+
+[[noreturn]] STOWAGE_COLD inline void a_count_was_made_from_a_negative_number() {
+  raise<std::out_of_range>("stowage: a count was made from a negative number");
+}
+
+} // namespace detail
 
 /// A number of things of one kind. Counts of different tags never mix: a pass that wants tokens does not take
 /// sequences. Make one from any integer: `tokens{7}`. A negative number throws std::out_of_range; in a
@@ -20,7 +31,7 @@ template <class Tag> struct count {
     requires(!std::same_as<Integer, bool>)
   explicit constexpr count(Integer number) : value(static_cast<std::size_t>(number)) {
     if constexpr (std::signed_integral<Integer>) {
-      if (number < 0) throw std::out_of_range("stowage: a count was made from a negative number");
+      if (number < 0) detail::a_count_was_made_from_a_negative_number();
     }
     static_assert(sizeof(Integer) <= sizeof(std::size_t), "stowage: a count holds at most 64 bits");
   }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <stowage/detail/cold.hpp>
+#include <stowage/detail/raise.hpp>
 #include <stowage/error.hpp>
 #include <stowage/text.hpp>
 
@@ -71,7 +72,7 @@ constexpr std::string_view explanation(fault_kind kind) {
   }
   if (!formula.empty()) text << ", in " << formula;
   if (what.kind != fault_kind::partial_block) text << "; check the values in the params struct";
-  throw size_error(text.c_str());
+  detail::raise<size_error>(text.c_str());
 }
 
 } // namespace detail

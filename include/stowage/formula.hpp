@@ -1,6 +1,7 @@
 #pragma once
 
 #include <stowage/count.hpp>
+#include <stowage/detail/raise.hpp>
 #include <stowage/program.hpp>
 #include <stowage/text.hpp>
 
@@ -176,7 +177,7 @@ template <class Left, class Right>
 concept operands = operand<Left> && operand<Right> && (formula<Left> || formula<Right>);
 
 [[noreturn]] STOWAGE_COLD inline void a_negative_number_stands_in_a_formula() {
-  throw size_error("stowage: a negative number stands in a formula; sizes are never negative");
+  detail::raise<size_error>("stowage: a negative number stands in a formula; sizes are never negative");
 }
 
 /// A formula as it is; an integer as a constant. A negative number is no constant expression.

@@ -2,6 +2,7 @@
 
 #include <stowage/detail/cold.hpp>
 #include <stowage/detail/host_device.hpp>
+#include <stowage/detail/raise.hpp>
 #include <stowage/element.hpp>
 #include <stowage/error.hpp>
 #include <stowage/layout.hpp>
@@ -23,7 +24,7 @@ namespace detail {
   message text;
   text << "stowage: field '" << field << "': rows [" << first << ", " << last << ") wanted, " << capacity
        << " rows are there; plan for more tokens or ask for fewer rows";
-  throw bounds_error(text.c_str());
+  detail::raise<bounds_error>(text.c_str());
 }
 
 [[noreturn]] STOWAGE_COLD inline void throw_rows_are_not_whole_blocks(std::string_view field,
@@ -31,7 +32,7 @@ namespace detail {
   message text;
   text << "stowage: field '" << field << "': its rows are not whole blocks of " << block
        << " elements; pad the last extent";
-  throw bounds_error(text.c_str());
+  detail::raise<bounds_error>(text.c_str());
 }
 
 } // namespace detail
@@ -168,7 +169,7 @@ namespace detail {
   message text;
   text << "stowage: field '" << field << "': copy " << copy << " wanted, there are " << count
        << ", counted from 0";
-  throw bounds_error(text.c_str());
+  detail::raise<bounds_error>(text.c_str());
 }
 
 } // namespace detail

@@ -3,6 +3,7 @@
 #include <stowage/detail/byte_ranges.hpp>
 #include <stowage/detail/cold.hpp>
 #include <stowage/detail/leaves.hpp>
+#include <stowage/detail/raise.hpp>
 #include <stowage/fault.hpp>
 #include <stowage/field.hpp>
 #include <stowage/layout.hpp>
@@ -64,20 +65,20 @@ namespace detail {
 [[noreturn]] STOWAGE_COLD inline void no_field_has_this_name(std::string_view name) {
   message text;
   text << "stowage: no field is named '" << name << "'; see plan.name(index)";
-  throw bounds_error(text.c_str());
+  detail::raise<bounds_error>(text.c_str());
 }
 
 [[noreturn]] STOWAGE_COLD inline void field_index_out_of_range(std::size_t index, std::size_t count) {
   message text;
   text << "stowage: field number " << index << " wanted, the field list has " << count;
-  throw bounds_error(text.c_str());
+  detail::raise<bounds_error>(text.c_str());
 }
 
 [[noreturn]] STOWAGE_COLD inline void
 override_is_smaller_than_its_regions(std::string_view field, std::size_t wanted, std::size_t given) {
   message text;
   text << "stowage: field '" << field << "': " << given << " bytes passed in, its regions need " << wanted;
-  throw bounds_error(text.c_str());
+  detail::raise<bounds_error>(text.c_str());
 }
 
 /// FNV-1a, 64 bits, over numbers.

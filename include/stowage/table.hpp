@@ -22,11 +22,9 @@ namespace detail {
 #if defined(__clang__)
 #pragma clang diagnostic push
 #pragma clang diagnostic ignored "-Wundefined-internal" // for structs in anonymous namespaces
+#pragma clang diagnostic ignored "-Wundefined-func-template"
 #endif
 template <auto Member> [[noreturn]] void size_of_field_has_no_value();
-#if defined(__clang__)
-#pragma clang diagnostic pop
-#endif
 
 template <class Fields> constexpr void fail_in_constant_expression(std::size_t field) {
   [&]<class... Types, std::size_t... Indices>(type_list<Types...>, std::index_sequence<Indices...>) {
@@ -34,6 +32,9 @@ template <class Fields> constexpr void fail_in_constant_expression(std::size_t f
      ...);
   }(leaf_types<Fields>{}, std::make_index_sequence<leaf_types<Fields>::size>{});
 }
+#if defined(__clang__)
+#pragma clang diagnostic pop
+#endif
 
 /// All that plans and passes know of one field.
 template <class Params> struct field_entry {

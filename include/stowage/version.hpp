@@ -2,9 +2,11 @@
 
 // The version of the library, for the preprocessor and for code.
 
+// NOLINTBEGIN(modernize-macro-to-enum): #if knows no enumerators
 #define STOWAGE_VERSION_MAJOR 0
 #define STOWAGE_VERSION_MINOR 1
 #define STOWAGE_VERSION_PATCH 0
+// NOLINTEND(modernize-macro-to-enum)
 
 // The version as one number, to compare in #if: major * 10000 + minor * 100 + patch.
 #define STOWAGE_VERSION (STOWAGE_VERSION_MAJOR * 10000 + STOWAGE_VERSION_MINOR * 100 + STOWAGE_VERSION_PATCH)

@@ -1,5 +1,10 @@
 #pragma once
 
+#if !defined(__cpp_exceptions)
+#error                                                                                                       \
+    "stowage: arenas and backends tell errors by exceptions: compile without -fno-exceptions (plans work with it)"
+#endif
+
 #include <stowage/error.hpp>
 #include <stowage/segments.hpp>
 

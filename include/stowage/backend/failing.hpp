@@ -77,6 +77,8 @@ private:
   std::array<std::size_t, 6> seen_{};
   std::size_t outstanding_ = 0;
 };
+failing_backend() -> failing_backend<>;
+template <backend Inner> failing_backend(Inner) -> failing_backend<Inner>;
 static_assert(backend<failing_backend<>>);
 
 } // namespace stowage::inline v0_1

@@ -75,7 +75,7 @@ public:
   /// How many of the calls were of one kind.
   [[nodiscard]] std::size_t count(operation what) const {
     std::size_t number = 0;
-    for (const recorded_call& call : calls_) number += call.what == what ? 1 : 0;
+    for (const recorded_call& call : calls_) number += call.what == what ? 1U : 0U;
     return number;
   }
   void clear() { calls_.clear(); }
@@ -87,6 +87,8 @@ private:
   std::vector<recorded_call> calls_;
   std::size_t lost_ = 0;
 };
+recording_backend() -> recording_backend<>;
+template <backend Inner> recording_backend(Inner) -> recording_backend<Inner>;
 static_assert(backend<recording_backend<>>);
 
 } // namespace stowage::inline v0_1

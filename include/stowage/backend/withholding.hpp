@@ -93,6 +93,8 @@ private:
   std::vector<segment> passed_on_;
   std::vector<segment> asked_;
 };
+withholding_backend() -> withholding_backend<>;
+template <backend Inner> withholding_backend(Inner) -> withholding_backend<Inner>;
 static_assert(backend<withholding_backend<>>);
 
 } // namespace stowage::inline v0_1

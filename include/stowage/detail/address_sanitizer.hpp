@@ -129,6 +129,7 @@ private:
   explicit constexpr padding_access(const Arena&) {}
 #endif
 };
+template <class Arena> padding_access(const Arena&) -> padding_access<Arena>;
 
 } // namespace detail
 } // namespace stowage::inline v0_1

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <stowage/detail/cold.hpp>
+#include <stowage/detail/raise.hpp>
 #include <stowage/element.hpp>
 #include <stowage/error.hpp>
 
@@ -20,7 +21,7 @@ struct fill_pattern {
 };
 
 [[noreturn]] STOWAGE_COLD inline void the_element_type_has_no_such_number() {
-  throw size_error("stowage: the fill value is no number of the element type");
+  detail::raise<size_error>("stowage: the fill value is no number of the element type");
 }
 
 /// The bits of a small float for `numerator / denominator`. No constant expression where the format has no
@@ -48,7 +49,7 @@ constexpr std::uint32_t encode_small_float(std::int64_t numerator, std::int64_t 
   const auto bits = static_cast<std::uint32_t>(fraction);
   const bool no_number = exponent > largest_exponent ||
                          (exponent == largest_exponent && (!all_finite || bits == (1U << fraction_bits) - 1));
-  if (static_cast<double>(bits) != fraction || no_number) the_element_type_has_no_such_number();
+  if (static_cast<double>(bits) < fraction || no_number) the_element_type_has_no_such_number();
   return sign | (static_cast<std::uint32_t>(subnormal ? 0 : exponent) << fraction_bits) | bits;
 }
 

@@ -143,6 +143,7 @@ template <class Aggregate> struct holder {
 #pragma clang diagnostic push
 #pragma clang diagnostic ignored "-Wundefined-var-template"
 #pragma clang diagnostic ignored "-Wundefined-internal" // for structs in anonymous namespaces
+#pragma clang diagnostic ignored "-Wc++20-extensions"   // member(address), which is C++20
 #endif
 
 template <class Aggregate> extern holder<Aggregate> fields_of;
@@ -200,7 +201,7 @@ consteval auto member_for_message() {
 #if defined(__CUDACC__)
   return Index;
 #elif defined(__clang__)
-  return member(member_address<Aggregate, Count, Index, Type>());
+  return member{member_address<Aggregate, Count, Index, Type>()};
 #else
   constexpr std::string_view name = member_name<Aggregate, Count, Index, Type>();
   quoted<name.size() + 1> text{};

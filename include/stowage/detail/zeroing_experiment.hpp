@@ -331,5 +331,8 @@ private:
   std::vector<bool> leaking_;
   zeroing_needs result_;
 };
+template <class Arena, class Withholding, class Step, class Options>
+zeroing_experiment(Arena&, Withholding&, Step&, const std::vector<std::span<const std::byte>>&,
+                   const Options&) -> zeroing_experiment<Arena, Withholding, Step, Options>;
 
 } // namespace stowage::inline v0_1::detail

@@ -4,7 +4,8 @@
 
 namespace stowage::inline v0_1::detail {
 
-/// The page of a memory map; @title@ and @data@ are filled in. Colours are those of report/svg.hpp.
+// Not for Doxygen: @title@ and @data@ in it are filled in.
+// The page of a memory map. Colours are those of report/svg.hpp.
 inline constexpr std::string_view html_page = R"page(<!doctype html>
 <html lang="en">
 <head>

@@ -29,7 +29,7 @@ struct plan_report {
 
   [[nodiscard]] std::size_t present_fields() const {
     std::size_t count = 0;
-    for (const field_report& field : fields) count += field.present() ? 1 : 0;
+    for (const field_report& field : fields) count += field.present() ? 1U : 0U;
     return count;
   }
   /// "0x" and 16 digits.

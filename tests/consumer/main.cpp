@@ -1,4 +1,10 @@
+// A user's program, the same for every way to get the library: tests/consumer/run.sh.
+
+#if defined(SINGLE_HEADER)
+#include "stowage.hpp"
+#else
 #include <stowage/stowage.hpp>
+#endif
 
 #include <cstddef>
 #include <cstdio>

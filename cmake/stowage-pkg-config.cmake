@@ -1,0 +1,22 @@
+# stowage.pc, and stowage-cuda.pc where CUDA was found. They move with the installation, the CUDA toolkit's folders
+# apart: those are variables (pkg-config --define-variable=cuda_libdir=...).
+set(stowage_pc_folder "${CMAKE_INSTALL_DATADIR}/pkgconfig")
+file(RELATIVE_PATH stowage_pc_to_prefix "${CMAKE_INSTALL_FULL_DATADIR}/pkgconfig" "${CMAKE_INSTALL_PREFIX}")
+string(REGEX REPLACE "/$" "" stowage_pc_to_prefix "${stowage_pc_to_prefix}")
+set(stowage_pc_includedir "\${prefix}/${CMAKE_INSTALL_INCLUDEDIR}")
+if(IS_ABSOLUTE "${CMAKE_INSTALL_INCLUDEDIR}")
+  set(stowage_pc_includedir "${CMAKE_INSTALL_INCLUDEDIR}")
+endif()
+configure_file(cmake/stowage.pc.in "${PROJECT_BINARY_DIR}/stowage.pc" @ONLY)
+install(FILES "${PROJECT_BINARY_DIR}/stowage.pc" DESTINATION "${stowage_pc_folder}")
+
+if(TARGET stowage::cuda)
+  list(GET CUDAToolkit_INCLUDE_DIRS 0 stowage_pc_cuda_includedir)
+  set(stowage_pc_cuda_libdir "${CUDAToolkit_LIBRARY_DIR}")
+  set(stowage_pc_cccl)
+  if(EXISTS "${stowage_pc_cuda_includedir}/cccl")
+    set(stowage_pc_cccl " -I\${cuda_includedir}/cccl")
+  endif()
+  configure_file(cmake/stowage-cuda.pc.in "${PROJECT_BINARY_DIR}/stowage-cuda.pc" @ONLY)
+  install(FILES "${PROJECT_BINARY_DIR}/stowage-cuda.pc" DESTINATION "${stowage_pc_folder}")
+endif()
