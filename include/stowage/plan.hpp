@@ -36,11 +36,13 @@ struct field_layout {
   std::size_t alignment = 1;
   /// Place in the slab among the fields that take memory.
   std::size_t position = 0;
-  /// Instances of the field, and bytes from the start of one to the start of the next.
+  /// Instances of the field.
   std::size_t copies = 1;
+  /// Bytes from the start of one instance to the start of the next.
   std::size_t stride = 0;
   /// Backing beyond the end of each instance; bytes.
   std::size_t tail = 0;
+  /// Why it takes memory or does not.
   field_state state = field_state::absent;
   /// The size was passed in instead of computed.
   bool overridden = false;
@@ -105,9 +107,13 @@ template <class Fields, class Params> class plan {
   static_assert(detail::check_field_list<Fields>());
 
 public:
+  /// The field list.
   using fields_type = Fields;
+  /// What its formulas read.
   using params_type = Params;
+  /// The types of all fields, those of groups in their place.
   using field_types = detail::leaf_types<Fields>;
+  /// Fields of the list, those of groups included.
   static constexpr std::size_t field_count = field_types::size;
   static_assert(field_count > 0, "stowage: a field list needs at least one buffer");
 
@@ -117,6 +123,7 @@ public:
     place();
   }
 
+  /// The params that it was made from.
   [[nodiscard]] constexpr const Params& params() const { return params_; }
 
   /// Where a field lies, by number. Throws bounds_error for a number beyond the list.

@@ -13,14 +13,17 @@
 // include different minor versions fail to link instead of disagreeing about a layout in silence.
 namespace stowage::inline v0_1 {
 
-// The three numbers of a version.
+/// The three numbers of a version.
 struct version_numbers {
+  /// Changes with every break from 1.0 on.
   int major;
+  /// Before 1.0, changes with every break.
   int minor;
+  /// Changes with every other release.
   int patch;
 };
 
-// The version of these headers.
+/// The version of these headers.
 inline constexpr version_numbers version{STOWAGE_VERSION_MAJOR, STOWAGE_VERSION_MINOR, STOWAGE_VERSION_PATCH};
 
 } // namespace stowage::inline v0_1
