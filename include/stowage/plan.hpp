@@ -175,6 +175,12 @@ public:
     if (field >= field_count) detail::field_index_out_of_range(field, field_count);
     return detail::leaf_names<Fields>[field].view();
   }
+  /// Whether a field carries tag<Tag>. For passes of your own over a list. Throws bounds_error for a number beyond
+  /// the list.
+  template <class Tag> [[nodiscard]] static constexpr bool has_tag(std::size_t field) {
+    if (field >= field_count) detail::field_index_out_of_range(field, field_count);
+    return detail::fields_with_tag<Fields, Tag>[field];
+  }
 
   /// Bytes of all fields, without padding.
   [[nodiscard]] constexpr std::size_t total_bytes() const { return total_bytes_; }

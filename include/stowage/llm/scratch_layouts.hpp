@@ -35,7 +35,7 @@ inline constexpr constant verify_rows{160};
 
 /// The scratch buffer in decode and verify steps: a fixed region, then the metadata of the step.
 struct decode_parts {
-  /// Routing of the step.
+  /// A region of the engine's own; 32768 bytes whatever the batch.
   part<std::byte, shape<32768>> fixed;
   /// Of a decode step, or of a verify step.
   part<alternatives<decode_metadata<symbols::R>, decode_metadata<verify_rows>>> metadata;
