@@ -101,9 +101,9 @@ void run() {
   cuda_call(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
 
   // [arena]
-  stowage::cuda::backend device(0); // throws where the device cannot be used
-  stowage::arena arena(plan, device);
-  arena.zero_rows(stream, stowage::tokens{7}); // a cudaStream_t converts
+  stowage::cuda::backend device(0);            // throws where the device cannot be used
+  stowage::arena arena(plan, device);          // one cudaMalloc
+  arena.zero_rows(stream, stowage::tokens{7}); // one launch, or one node of the graph being captured
   // [arena]
 
   // Row r is {r, r, r}, exactly.
@@ -124,9 +124,9 @@ void run() {
               static_cast<double>(sums[99]));
   check(sums[7] == 21.0F && sums[99] == 297.0F, "a kernel reads and writes the fields");
 
+  double total = 0;
   // [checksum]
   stowage::cuda::checksum_workspace workspace; // once: 128 KiB on the device
-  double total = 0;
   stowage::cuda::checksum<checked>(arena, stream, workspace, [&](const stowage::field_checksum& one) {
     std::printf("%s\n", stowage::format("step", one).c_str());
     total = one.sum;
