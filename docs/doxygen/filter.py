@@ -10,6 +10,7 @@ import sys
 
 INLINE = re.compile(r"^namespace stowage::inline v\w+")
 
+RAW_STRING = re.compile(r'R"(\w*)\(.*?\)\1"')  # whose quotes Doxygen counts
 HEAD = re.compile(r"(template <|requires\b|\S.*\|\|$)[^;{]*$")
 
 BACKEND = "Member of the concept stowage::backend, which says what it does."
@@ -52,7 +53,9 @@ def filtered(lines):
     commented = False
     for line in lines:
         code = line.strip()
-        line = INLINE.sub("namespace stowage", line)
+        if code == "#pragma once":
+            line = f"/** @file */ {line}" # so that the header is a page, and its macros are looked at
+        line = RAW_STRING.sub('""', INLINE.sub("namespace stowage", line))
         if code and not commented and "///<" not in code:
             bare = re.sub(r"^(\[\[nodiscard\]\]|friend|template <[^<>]*>) ", "", re.sub(r"^template <[^<>]*> ", "", code))
             for pattern, sentence in CONVENTIONS:
