@@ -35,8 +35,8 @@ struct buffers {
 
 // Extents count elements, bytes count blocks: 100 rows of 256 elements are 8 blocks each.
 constexpr auto plan = stowage::make_plan<buffers>(params{stowage::tokens{100}, 256});
-static_assert(plan.bytes<&buffers::activations>() == 100 * 8 * 18);
-static_assert(plan.zero_bytes<&buffers::activations>(stowage::tokens{7}) == 7 * 8 * 18);
+static_assert(plan.bytes<&buffers::activations>() == sizeof(q4_block) * 100 * 8);
+static_assert(plan.zero_bytes<&buffers::activations>(stowage::tokens{7}) == sizeof(q4_block) * 7 * 8);
 // [buffers]
 
 namespace {

@@ -2,12 +2,14 @@
 
 // The version of the library, for the preprocessor and for code.
 
+// NOLINTBEGIN(modernize-macro-to-enum): the preprocessor knows no enumerations
 /// First number of the version.
 #define STOWAGE_VERSION_MAJOR 0
 /// Second number.
 #define STOWAGE_VERSION_MINOR 1
 /// Third number.
 #define STOWAGE_VERSION_PATCH 0
+// NOLINTEND(modernize-macro-to-enum)
 
 /// The version as one number, to compare in `#if`: major * 10000 + minor * 100 + patch.
 #define STOWAGE_VERSION (STOWAGE_VERSION_MAJOR * 10000 + STOWAGE_VERSION_MINOR * 100 + STOWAGE_VERSION_PATCH)
