@@ -16,8 +16,8 @@ import sys
 import textwrap
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-BLOCK = re.compile(r"(?:^<!-- snippet: (?P<file>\S+) (?P<names>[^\n]+?) -->\n)?^```(?P<language>cpp|cuda)\n(?P<code>.*?)^```$",
-                   re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"(?:^<!-- snippet: (?P<file>\S+) (?P<names>[^\n]+?) -->\n)?"
+                   r"^```(?:cpp|cuda)\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL)
 MARK = re.compile(r"^<!-- snippet:", re.MULTILINE)
 
 
