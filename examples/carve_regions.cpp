@@ -100,6 +100,11 @@ int main() {
   right &= check(attention.data() == mamba.data(), "alternatives begin at the same address");
   right &= check(attention.size() / 5 == 256 && mamba.size() / 5 == 512, "and have rows of their own");
 
+  std::printf("key_values: %zu bytes; values begin %td elements behind keys, the keys of 20 rows\n",
+              arena->key_values.bytes(), values - keys);
+  std::printf("mixer_output: %zu bytes; a row has %zu elements as attention's, %zu as Mamba-2's\n",
+              arena->mixer_output.bytes(), attention.size() / 5, mamba.size() / 5);
+
   // A row pass clears the first rows of both regions, and of each alternative as far as its own rows reach.
   stowage::poison(arena, {.byte = 1});
   arena.zero_rows({}, stowage::tokens{3});
@@ -119,6 +124,9 @@ int main() {
   auto parts = stowage::carve<prefill_parts>(arena->scratch, batch); // for 5 tokens: closer together
   std::uint64_t* slots_of_batch = parts->slots.data();
   // [carve]
+  std::printf("scratch: slots at byte %td for 20 tokens, at %td for a batch of 5\n",
+              reinterpret_cast<std::byte*>(slots) - arena->scratch.data(),
+              reinterpret_cast<std::byte*>(slots_of_batch) - arena->scratch.data());
   right &= check(reinterpret_cast<std::byte*>(slots_of_batch) - arena->scratch.data() == 24,
                  "slots behind 5 positions");
   batch.blocks = 10000;

@@ -68,6 +68,12 @@ bool check(bool right, std::string_view what) {
 
 int main() {
   stowage::arena arena(plan, stowage::host_backend{});
+  for (std::size_t field = 0; field < plan.field_count; ++field) {
+    const std::string_view name = plan.name(field);
+    std::printf("%-10.*s %5zu bytes at %5zu, aligned to %4zu, %5zu of them cleared by a pass over 3 tokens\n",
+                static_cast<int>(name.size()), name.data(), plan.bytes(field), plan.offset(field),
+                plan.layout(field).alignment, plan.zero_bytes(field, stowage::tokens{3}));
+  }
   bool right = check(arena->timeline.data() == nullptr, "no timeline in runs that do not trace");
 
   arena->statistics.data()[0] = 1.0F;

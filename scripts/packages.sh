@@ -19,7 +19,7 @@ counting_packages=(valgrind)
 
 # What all tests take.
 # shellcheck disable=SC2034
-test_packages=("${gcc_packages[@]}" clang-16 clang-19 libclang-rt-19-dev clang-format-19 clang-tidy-19)
+test_packages=("${gcc_packages[@]}" clang-16 clang-19 libclang-rt-19-dev clang-format-19 clang-tidy-19 doxygen)
 
 # compiles CODE: whether g++ takes it.
 compiles() {

@@ -113,6 +113,15 @@ check_tidy() {
   done | xargs -0 -P "$(nproc)" -I '{}' clang-tidy-19 --quiet '{}' -- "${options[@]}"
 }
 
+# The documentation: what is shown of code is compiled, pictures are as drawn and as the headers are, every public name
+# has a comment, and no link leads nowhere.
+check_docs() {
+  python3 docs/check_snippets.py && python3 docs/images/make_diagrams.py --check || return 1
+  rm -rf build/reference
+  mkdir -p build
+  doxygen docs/doxygen/Doxyfile && python3 docs/check_links.py build/reference/html
+}
+
 # README's demo command: it works, and prints something.
 check_demo() {
   local output
@@ -152,6 +161,7 @@ if ! $quick; then
   step toolchains python3 scripts/toolchains.py --quick
   step format check_format
   step tidy check_tidy
+  step docs check_docs
   if [[ -f examples/planner/main.cpp ]]; then
     step demo check_demo
   else

@@ -23,7 +23,9 @@ enum class placement : unsigned char {
 
 /// How an arena is made. `stream` orders what construction does on the device.
 template <class Stream> struct arena_options {
+  /// Whether the fields share one allocation.
   placement where = placement::slab;
+  /// Orders what construction does on the device.
   Stream stream{};
 };
 
@@ -117,9 +119,12 @@ template <class Fields, class Params, class Backend> class arena {
       "stowage: this type is no backend; backend/concept.hpp says what it needs (deallocate is noexcept)");
 
 public:
+  /// The plan that it is made from.
   using plan_type = stowage::plan<Fields, Params>;
+  /// The backend, owned or referred to.
   using backend_type = std::remove_reference_t<Backend>;
   using stream_type = typename backend_type::stream_type;
+  /// The options of the constructor.
   using options_type = arena_options<stream_type>;
 
   /// All or nothing: when an allocation or the first clearing fails, what was allocated is given back before
@@ -146,12 +151,14 @@ public:
     }
   }
 
+  /// Addresses stay as they are; the other arena is released.
   arena(arena&& other) noexcept
       : plan_(other.plan_), backend_(std::move(other.backend_)), placement_(other.placement_),
         fields_(std::exchange(other.fields_, Fields{})), slab_(std::exchange(other.slab_, nullptr)),
         addresses_(std::exchange(other.addresses_, {})), released_(std::exchange(other.released_, true)),
         generation_(std::exchange(other.generation_, detail::next_generation())) {}
 
+  /// Releases what this arena holds, then takes over the other one.
   arena& operator=(arena&& other) noexcept {
     if (this != &other) {
       static_cast<void>(release());
@@ -173,15 +180,22 @@ public:
 
   /// The field list. After release every handle in it is null.
   [[nodiscard]] Fields* operator->() { return &fields_; }
+  /// The same, unchangeable.
   [[nodiscard]] const Fields* operator->() const { return &fields_; }
+  /// The field list as a reference.
   [[nodiscard]] Fields& fields() { return fields_; }
+  /// The same, unchangeable.
   [[nodiscard]] const Fields& fields() const { return fields_; }
 
+  /// Sizes, offsets and conditions; stays after release.
   [[nodiscard]] const plan_type& plan() const { return plan_; }
+  /// The params that the plan was made from.
   [[nodiscard]] const Params& params() const { return plan_.params(); }
+  /// Where the memory is.
   [[nodiscard]] backend_type& backend() { return backend_.get(); }
   /// Start of the slab; null for separate placement, for an arena without bytes, and after release.
   [[nodiscard]] std::byte* slab() const { return slab_; }
+  /// Whether release() was called, or the arena was moved from.
   [[nodiscard]] bool released() const { return released_; }
   /// Changes when addresses could have changed: every arena has a number of its own, and release() gives a
   /// new one. A captured graph keeps the number and asserts it before each replay.
@@ -420,6 +434,7 @@ private:
   std::uint64_t generation_ = detail::next_generation();
 };
 
+/// A backend given by name is referred to, a temporary one is taken over.
 template <class Fields, class Params, class Backend>
 arena(const plan<Fields, Params>&, Backend&&,
       arena_options<typename std::remove_reference_t<Backend>::stream_type> = {})

@@ -90,11 +90,16 @@ public:
 /// A member of a field list that is not a buffer: the library leaves it alone.
 template <class Type> struct not_owned {
   using stowage_not_owned = void;
+  /// The member itself.
   Type value{};
 
+  /// The member.
   constexpr Type& operator*() { return value; }
+  /// The member, unchangeable.
   constexpr const Type& operator*() const { return value; }
+  /// The member's address, for `->`.
   constexpr Type* operator->() { return &value; }
+  /// The same, unchangeable.
   constexpr const Type* operator->() const { return &value; }
 };
 

@@ -16,6 +16,7 @@ namespace stowage::inline v0_1 {
 /// compile.
 template <class Parts, class Params> class carving {
 public:
+  /// The region list.
   using content = regions<Parts>;
 
   /// `field` is what an error is told of.
@@ -27,8 +28,9 @@ public:
     if (first_fault.kind != fault_kind::none) fail(first_fault, field);
   }
 
-  /// Bytes of the whole list, and the alignment of its start.
+  /// Bytes of the whole list.
   [[nodiscard]] constexpr std::size_t bytes() const { return placed_[0].bytes; }
+  /// Alignment of its start, in bytes.
   static constexpr std::size_t alignment = content::alignment;
 
   /// Offset and bytes of a part of the list: `carving.offset<&parts::slots>()`. 0 bytes where the part is
@@ -36,6 +38,7 @@ public:
   template <auto Part> [[nodiscard]] constexpr std::size_t offset() const {
     return placed_[node_of<Part>()].offset;
   }
+  /// Bytes of a part of the list; 0 where it is absent.
   template <auto Part> [[nodiscard]] constexpr std::size_t bytes() const {
     return placed_[node_of<Part>()].bytes;
   }

@@ -20,11 +20,15 @@ namespace stowage::inline v0_1 {
 /// What one buffer holds, read as f32 lanes over its whole allocation whatever its element type: the same
 /// bytes give the same numbers on every path, which is all that a checksum is for.
 struct field_checksum {
+  /// The field, dotted in groups.
   std::string_view name;
+  /// Bytes of its allocation.
   std::size_t bytes = 0;
   /// Over the finite lanes, added up in f64 in the order of the memory.
   double sum = 0;
+  /// Of the same lanes, each squared.
   double sum_of_squares = 0;
+  /// Of the same lanes, without their signs.
   double sum_of_magnitudes = 0;
   /// Lanes that are not finite, which the sums leave out.
   std::size_t skipped_lanes = 0;

@@ -34,7 +34,9 @@ template <opcode Code, class Left, class Right> struct logical {
   using stowage_condition = void;
   static constexpr std::uint32_t length = 1 + Left::length + Right::length;
   static constexpr bool uses_tokens = Left::uses_tokens || Right::uses_tokens;
+  /// The left operand.
   Left left;
+  /// The right operand.
   Right right;
   template <class Params> constexpr void emit(detail::instruction<Params>*& out) const {
     detail::emit_node(out, Code, length, uses_tokens);
@@ -43,10 +45,12 @@ template <opcode Code, class Left, class Right> struct logical {
   }
 };
 
+/// Holds where the condition does not.
 template <class Operand> struct negation {
   using stowage_condition = void;
   static constexpr std::uint32_t length = 1 + Operand::length;
   static constexpr bool uses_tokens = Operand::uses_tokens;
+  /// The condition.
   Operand operand;
   template <class Params> constexpr void emit(detail::instruction<Params>*& out) const {
     detail::emit_node(out, opcode::negation, length, uses_tokens);
@@ -64,45 +68,54 @@ template <opcode Code, class Left, class Right> constexpr auto compare(Left left
 
 } // namespace detail
 
+/// Condition of two formulas or integers: both are equal.
 template <class Left, class Right>
   requires detail::operands<Left, Right>
 constexpr auto operator==(Left left, Right right) {
   return detail::compare<opcode::equal>(left, right);
 }
+/// Condition of two formulas or integers: they differ.
 template <class Left, class Right>
   requires detail::operands<Left, Right>
 constexpr auto operator!=(Left left, Right right) {
   return detail::compare<opcode::not_equal>(left, right);
 }
+/// Condition of two formulas or integers: the left one is less.
 template <class Left, class Right>
   requires detail::operands<Left, Right>
 constexpr auto operator<(Left left, Right right) {
   return detail::compare<opcode::less>(left, right);
 }
+/// Condition of two formulas or integers: the left one is not greater.
 template <class Left, class Right>
   requires detail::operands<Left, Right>
 constexpr auto operator<=(Left left, Right right) {
   return detail::compare<opcode::less_equal>(left, right);
 }
+/// Condition of two formulas or integers: the left one is greater.
 template <class Left, class Right>
   requires detail::operands<Left, Right>
 constexpr auto operator>(Left left, Right right) {
   return detail::compare<opcode::greater>(left, right);
 }
+/// Condition of two formulas or integers: the left one is not less.
 template <class Left, class Right>
   requires detail::operands<Left, Right>
 constexpr auto operator>=(Left left, Right right) {
   return detail::compare<opcode::greater_equal>(left, right);
 }
 
+/// Both hold. The right one is not evaluated where the left one does not.
 template <detail::condition_operand Left, detail::condition_operand Right>
 constexpr auto operator&&(Left left, Right right) {
   return nodes::logical<opcode::conjunction, Left, Right>{left, right};
 }
+/// One holds. The right one is not evaluated where the left one does.
 template <detail::condition_operand Left, detail::condition_operand Right>
 constexpr auto operator||(Left left, Right right) {
   return nodes::logical<opcode::disjunction, Left, Right>{left, right};
 }
+/// Holds where the operand does not.
 template <detail::condition_operand Operand> constexpr auto operator!(Operand operand) {
   return nodes::negation<Operand>{operand};
 }

@@ -23,10 +23,12 @@ namespace detail {
 /// sequences. Make one from any integer: `tokens{7}`. A negative number throws std::out_of_range; in a
 /// constant expression it does not compile.
 template <class Tag> struct count {
+  /// The number.
   std::size_t value = 0;
 
   constexpr count() = default;
 
+  /// From any integer but bool. Throws std::out_of_range for a negative one.
   template <std::integral Integer>
     requires(!std::same_as<Integer, bool>)
   explicit constexpr count(Integer number) : value(static_cast<std::size_t>(number)) {

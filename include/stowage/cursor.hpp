@@ -32,7 +32,7 @@ namespace detail {
 
 /// Hands out the bytes of a slab one after the other, never overlapping, from any number of threads without a
 /// lock. A failed take leaves the cursor as it was; no request can wrap around. Nothing is given back but all
-/// at once. Not part of stowage.hpp: <atomic> costs more to compile than the rest.
+/// at once. Not part of stowage.hpp: `<atomic>` costs more to compile than the rest.
 class cursor {
 public:
   /// A slab of `bytes` at `address`; null for an absent one. The name is for messages and must outlive the
@@ -83,6 +83,7 @@ public:
   [[nodiscard]] std::size_t high_water() const noexcept {
     return high_water_.load(std::memory_order_relaxed);
   }
+  /// Bytes of the whole slab.
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
 
 private:

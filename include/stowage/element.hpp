@@ -17,27 +17,33 @@ namespace stowage::inline v0_1 {
 /// bfloat16: 1 sign, 8 exponent and 7 fraction bits.
 struct bf16 {
   static constexpr std::string_view element_name = "bf16";
+  /// The bits of the number.
   std::uint16_t bits;
 };
 
 /// IEEE 754 binary16.
 struct f16 {
   static constexpr std::string_view element_name = "f16";
+  /// The bits of the number.
   std::uint16_t bits;
 };
 
+/// IEEE 754 binary32, under the name of the others.
 using f32 = float;
+/// IEEE 754 binary64, under the name of the others.
 using f64 = double;
 
 /// 8-bit float with 4 exponent bits (OCP FP8 E4M3).
 struct fp8_e4m3 {
   static constexpr std::string_view element_name = "fp8_e4m3";
+  /// The bits of the number.
   std::uint8_t bits;
 };
 
 /// 8-bit float with 5 exponent bits (OCP FP8 E5M2).
 struct fp8_e5m2 {
   static constexpr std::string_view element_name = "fp8_e5m2";
+  /// The bits of the number.
   std::uint8_t bits;
 };
 
@@ -45,6 +51,7 @@ struct fp8_e5m2 {
 struct u4 {
   static constexpr std::string_view element_name = "u4";
   static constexpr std::size_t elements_per_block = 2;
+  /// Both numbers.
   std::uint8_t pair;
 };
 
@@ -52,6 +59,7 @@ struct u4 {
 struct i4 {
   static constexpr std::string_view element_name = "i4";
   static constexpr std::size_t elements_per_block = 2;
+  /// Both numbers.
   std::uint8_t pair;
 };
 
@@ -59,6 +67,7 @@ struct i4 {
 struct fp4_e2m1 {
   static constexpr std::string_view element_name = "fp4_e2m1";
   static constexpr std::size_t elements_per_block = 2;
+  /// Both numbers.
   std::uint8_t pair;
 };
 
@@ -67,8 +76,11 @@ struct fp4_e2m1 {
 struct alignas(4) q8_1 {
   static constexpr std::string_view element_name = "q8_1";
   static constexpr std::size_t elements_per_block = 32;
+  /// What the values are multiplied by.
   f16 scale;
+  /// The sum of the values, times the scale.
   f16 sum;
+  /// The numbers, unscaled.
   std::int8_t values[32];
 };
 static_assert(sizeof(q8_1) == 36);

@@ -34,6 +34,7 @@ public:
 /// A backend's device call failed.
 class backend_error : public std::runtime_error {
 public:
+  /// From a whole message and the native error code.
   explicit backend_error(const std::string& message, int code = 0)
       : std::runtime_error(message), code_(code) {}
   /// The native error code, 0 where the backend has none.
@@ -51,6 +52,7 @@ public:
     text_writer writer{message_, sizeof(message_) - 1};
     writer << "stowage: out of memory: " << bytes << " bytes wanted: " << reason;
   }
+  /// The message; cut at 255 characters.
   [[nodiscard]] const char* what() const noexcept override { return message_; }
   /// Bytes of the allocation that failed.
   [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
@@ -68,6 +70,7 @@ struct failure {
   std::string_view subject{};
   /// Native error code and its name, 0 and empty where the backend has none.
   int code = 0;
+  /// Name or text of the error.
   std::string_view reason{};
   /// Size of the memory concerned.
   std::size_t bytes = 0;
@@ -80,9 +83,12 @@ class [[nodiscard]] status {
 public:
   /// Success.
   constexpr status() = default;
+  /// That failure.
   constexpr status(const failure& what) : failed_(true), failure_(what) {}
 
+  /// Whether nothing failed.
   [[nodiscard]] constexpr bool ok() const noexcept { return !failed_; }
+  /// The same.
   explicit constexpr operator bool() const noexcept { return ok(); }
   /// The failure; all fields empty on success.
   [[nodiscard]] constexpr const failure& error() const noexcept { return failure_; }

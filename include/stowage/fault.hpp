@@ -24,10 +24,13 @@ enum class fault_kind : unsigned char {
 
 /// The first thing that went wrong in an evaluation, with its operands.
 struct fault {
+  /// What is wrong; none where nothing is.
   fault_kind kind = fault_kind::none;
   /// The operator of `left operation right`.
   char operation = ' ';
+  /// The left operand.
   std::size_t left = 0;
+  /// The right operand.
   std::size_t right = 0;
   /// The input for negative_input, whose magnitude is `left`, and for above_limit, where `left` is above
   /// `right`.

@@ -36,6 +36,7 @@ namespace stowage::inline v0_1 {
 template <class Type>
 concept trait = requires { typename Type::stowage_trait; };
 
+/// A trait that is a zero policy: it has all four.
 template <class Type>
 concept zero_policy = trait<Type> && requires {
   Type::name;
@@ -47,6 +48,7 @@ concept zero_policy = trait<Type> && requires {
 /// Traits that make sense on a field, and on a part of one.
 template <class Type>
 concept trait_of_field = trait<Type> && !requires { Type::element_offset; };
+/// Traits that make sense on a part: what is about memory of its own belongs on the field.
 template <class Type>
 concept trait_of_part =
     trait<Type> && !requires { typename Type::tag_type; } && !requires { Type::cleared_at_construction; } &&

@@ -87,11 +87,13 @@ template <auto Member>
   requires dimension_member<Member>
 struct dim {
   using stowage_formula = void;
+  /// Type of the member, or of what the member function returns.
   using value_type = typename detail::member_pointer<decltype(Member)>::value_type;
   static constexpr std::uint32_t length = 1;
   static constexpr bool uses_tokens = std::same_as<value_type, tokens>;
   static constexpr bool grows_with_tokens = true;
 
+  /// The name that reports print; empty for the member's own.
   char symbol[24]{};
 
   template <class Params> constexpr void emit(detail::instruction<Params>*& out) const {
@@ -120,6 +122,7 @@ struct constant {
   static constexpr bool uses_tokens = false;
   static constexpr bool grows_with_tokens = true;
 
+  /// The number.
   std::size_t value;
 
   template <class Params> constexpr void emit(detail::instruction<Params>*& out) const {
@@ -151,6 +154,7 @@ template <class Definition>
   requires formula<decltype(Definition::formula)>
 struct derived {
   using stowage_formula = void;
+  /// The formula behind the name.
   using formula_type = std::remove_cvref_t<decltype(Definition::formula)>;
   static constexpr std::uint32_t length = 1;
   static constexpr bool uses_tokens = formula_type::uses_tokens;
@@ -223,7 +227,9 @@ template <opcode Code, class Left, class Right> struct binary {
   static constexpr bool uses_tokens = Left::uses_tokens || Right::uses_tokens;
   static constexpr bool grows_with_tokens = Left::grows_with_tokens && Right::grows_with_tokens &&
                                             detail::grows(Code, Left::uses_tokens, Right::uses_tokens);
+  /// The left operand.
   Left left;
+  /// The right operand.
   Right right;
   template <class Params> constexpr void emit(detail::instruction<Params>*& out) const {
     detail::emit_node(out, Code, length, uses_tokens);
@@ -238,6 +244,7 @@ template <std::size_t Multiple, class Operand> struct padded {
   static constexpr std::uint32_t length = 1 + Operand::length;
   static constexpr bool uses_tokens = Operand::uses_tokens;
   static constexpr bool grows_with_tokens = Operand::grows_with_tokens;
+  /// The formula that is rounded or limited.
   Operand operand;
   template <class Params> constexpr void emit(detail::instruction<Params>*& out) const {
     detail::emit_node(out, opcode::round_up, length, uses_tokens, Multiple);
@@ -251,6 +258,7 @@ template <std::size_t Limit, class Operand> struct limited {
   static constexpr std::uint32_t length = 1 + Operand::length;
   static constexpr bool uses_tokens = Operand::uses_tokens;
   static constexpr bool grows_with_tokens = true;
+  /// The formula that is rounded or limited.
   Operand operand;
   template <class Params> constexpr void emit(detail::instruction<Params>*& out) const {
     detail::emit_node(out, opcode::at_most, length, uses_tokens, Limit);
@@ -265,8 +273,11 @@ template <class Condition, class Yes, class No> struct choice {
   static constexpr bool uses_tokens = Condition::uses_tokens || Yes::uses_tokens || No::uses_tokens;
   static constexpr bool grows_with_tokens =
       !Condition::uses_tokens && Yes::grows_with_tokens && No::grows_with_tokens;
+  /// What decides.
   Condition when;
+  /// The formula where it holds.
   Yes yes;
+  /// The formula where it does not.
   No no;
   template <class Params> constexpr void emit(detail::instruction<Params>*& out) const {
     detail::emit_node(out, opcode::choose, length, uses_tokens);
@@ -286,6 +297,7 @@ template <opcode Code, class Left, class Right> constexpr auto combine(Left left
 
 } // namespace detail
 
+/// Has no value where the sum does not fit in 64 bits.
 template <class Left, class Right>
   requires detail::operands<Left, Right>
 constexpr auto operator+(Left left, Right right) {
@@ -299,6 +311,7 @@ constexpr auto operator-(Left left, Right right) {
   return detail::combine<opcode::subtract>(left, right);
 }
 
+/// Has no value where the product does not fit in 64 bits.
 template <class Left, class Right>
   requires detail::operands<Left, Right>
 constexpr auto operator*(Left left, Right right) {
@@ -332,24 +345,28 @@ template <std::size_t Limit, auto Member> constexpr auto at_most(dim<Member> ope
   return nodes::limited<Limit, dim<Member>>{operand};
 }
 
+/// The smallest of two or more formulas and integers.
 template <class Left, class Right>
   requires detail::operands<Left, Right>
 constexpr auto min(Left left, Right right) {
   return detail::combine<opcode::minimum>(left, right);
 }
 
+/// The largest of two or more formulas and integers.
 template <class Left, class Right>
   requires detail::operands<Left, Right>
 constexpr auto max(Left left, Right right) {
   return detail::combine<opcode::maximum>(left, right);
 }
 
+/// The same of three and more.
 template <class First, class Second, class... Rest>
   requires(sizeof...(Rest) > 0 && detail::operands<First, Second>)
 constexpr auto min(First first, Second second, Rest... rest) {
   return stowage::min(stowage::min(first, second), rest...);
 }
 
+/// The same of three and more.
 template <class First, class Second, class... Rest>
   requires(sizeof...(Rest) > 0 && detail::operands<First, Second>)
 constexpr auto max(First first, Second second, Rest... rest) {

@@ -23,6 +23,7 @@ struct guard_damage {
   /// The first and the last damaged byte, counted from the start of the zone, which is the end of the field
   /// in front (and of its tail).
   std::size_t first = 0;
+  /// The last damaged byte, counted in the same way.
   std::size_t last = 0;
   /// Bytes of the zone.
   std::size_t zone_bytes = 0;

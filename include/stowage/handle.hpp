@@ -60,6 +60,7 @@ template <class Inner> class handle_base {
 public:
   /// Allocated bytes, floors included, without alignment padding.
   [[nodiscard]] STOWAGE_HOST_DEVICE constexpr std::size_t bytes() const { return header_.bytes; }
+  /// Whether the field or part has memory.
   [[nodiscard]] STOWAGE_HOST_DEVICE explicit constexpr operator bool() const {
     return header_.address != nullptr;
   }
@@ -69,7 +70,9 @@ public:
   [[nodiscard]] constexpr std::string_view name() const { return header_.name; }
 
 protected:
+  /// Address, bytes and name.
   detail::handle_header header_;
+  /// What the content adds: extents of a tensor, parts of a region list, layouts of alternatives.
   Inner inner_{};
 };
 

@@ -37,11 +37,13 @@ struct field_layout {
   std::size_t alignment = 1;
   /// Place in the slab among the fields that take memory.
   std::size_t position = 0;
-  /// Instances of the field, and bytes from the start of one to the start of the next.
+  /// Instances of the field.
   std::size_t copies = 1;
+  /// Bytes from the start of one instance to the start of the next.
   std::size_t stride = 0;
   /// Backing beyond the end of each instance; bytes.
   std::size_t tail = 0;
+  /// Why it takes memory or does not.
   field_state state = field_state::absent;
   /// The size was passed in instead of computed.
   bool overridden = false;
@@ -106,9 +108,13 @@ template <class Fields, class Params> class plan {
   static_assert(detail::check_field_list<Fields>());
 
 public:
+  /// The field list.
   using fields_type = Fields;
+  /// What its formulas read.
   using params_type = Params;
+  /// The types of all fields, those of groups in their place.
   using field_types = detail::leaf_types<Fields>;
+  /// Fields of the list, those of groups included.
   static constexpr std::size_t field_count = field_types::size;
   static_assert(field_count > 0, "stowage: a field list needs at least one buffer");
 
@@ -118,6 +124,7 @@ public:
     place();
   }
 
+  /// The params that it was made from.
   [[nodiscard]] constexpr const Params& params() const { return params_; }
 
   /// Where a field lies, by number. Throws bounds_error for a number beyond the list.
@@ -168,6 +175,12 @@ public:
   [[nodiscard]] static constexpr std::string_view name(std::size_t field) {
     if (field >= field_count) detail::field_index_out_of_range(field, field_count);
     return detail::leaf_names<Fields>[field].view();
+  }
+  /// Whether a field carries tag<Tag>. For passes of your own over a list. Throws bounds_error for a number beyond
+  /// the list.
+  template <class Tag> [[nodiscard]] static constexpr bool has_tag(std::size_t field) {
+    if (field >= field_count) detail::field_index_out_of_range(field, field_count);
+    return detail::fields_with_tag<Fields, Tag>[field];
   }
 
   /// Bytes of all fields, without padding.

@@ -34,13 +34,16 @@ struct poison_pattern {
 
 namespace poisons {
 
+/// What a pass would leave.
 inline constexpr poison_pattern zeros{.byte = 0x00};
 /// NaN for IEEE floats, -1 for signed integers.
 inline constexpr poison_pattern ones{.byte = 0xff};
+/// The NaN of each float format; -1 for integers.
 inline constexpr poison_pattern signalling_nan{.byte = 0xff, .signalling_nan = true};
 /// Numbers that a maximum or a comparison does not drop as it drops NaN: in every float format 0x5b over and
 /// over is a large finite one (22 in fp8_e4m3, 6.2e16 in f32), and 0xdb its negative.
 inline constexpr poison_pattern large_positive{.byte = 0x5b};
+/// The negative of the same numbers.
 inline constexpr poison_pattern large_negative{.byte = 0xdb};
 
 } // namespace poisons

@@ -18,6 +18,7 @@
 
 namespace stowage::inline v0_1 {
 
+/// One instruction of a formula or condition written as a program.
 enum class opcode : unsigned char {
   constant,
   input, ///< a member of the params struct

@@ -49,6 +49,7 @@ public:
   [[nodiscard]] STOWAGE_HOST_DEVICE constexpr std::byte* data() const { return this->header_.address; }
   /// The parts: `field.parts().keys.data()`. A part whose condition does not hold is null.
   [[nodiscard]] STOWAGE_HOST_DEVICE constexpr const Parts& parts() const { return this->inner_; }
+  /// The parts: `field->keys.data()`.
   [[nodiscard]] STOWAGE_HOST_DEVICE constexpr const Parts* operator->() const { return &this->inner_; }
 };
 

@@ -11,7 +11,9 @@ namespace stowage::inline v0_1 {
 
 /// One contiguous range of memory. Backends get passes as lists of these and never see an empty or null one.
 struct segment {
+  /// Its first byte.
   std::byte* address = nullptr;
+  /// Its length.
   std::size_t bytes = 0;
 
   friend constexpr bool operator==(const segment&, const segment&) = default;

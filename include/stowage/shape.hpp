@@ -35,6 +35,7 @@ template <auto... Extents>
   requires(detail::operand<decltype(Extents)> && ...)
 struct shape {
   using stowage_shape = void;
+  /// The number of extents.
   static constexpr std::size_t rank = sizeof...(Extents);
   static_assert(rank <= detail::most_extents, "stowage: a shape has at most 8 extents");
   /// Only the leading extent depends on the token count, and it grows with it.

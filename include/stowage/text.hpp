@@ -15,21 +15,25 @@ public:
   /// `capacity` characters at `begin` receive the text; no terminator is written.
   constexpr text_writer(char* begin, std::size_t capacity) : begin_(begin), capacity_(capacity) {}
 
+  /// Appends one character.
   STOWAGE_NOINLINE constexpr text_writer& operator<<(char character) {
     if (size_ < capacity_) begin_[size_] = character;
     ++size_;
     return *this;
   }
 
+  /// Appends a text.
   STOWAGE_NOINLINE constexpr text_writer& operator<<(std::string_view text) {
     for (const char character : text) *this << character;
     return *this;
   }
 
+  /// Appends a text that ends in a zero.
   STOWAGE_NOINLINE constexpr text_writer& operator<<(const char* text) {
     return *this << std::string_view{text};
   }
 
+  /// Appends a number in decimal.
   STOWAGE_NOINLINE constexpr text_writer& operator<<(std::size_t number) {
     char digits[20]{};
     std::size_t count = 0;
@@ -52,10 +56,14 @@ private:
 
 /// At most `Capacity` characters, kept in the object. Longer texts are cut and end in three dots.
 template <std::size_t Capacity> struct fixed_text {
+  /// The characters; no terminator.
   char characters[Capacity]{};
+  /// How many of them there are.
   std::size_t size = 0;
 
+  /// The text; valid as long as this object.
   [[nodiscard]] constexpr std::string_view view() const { return {characters, size}; }
+  /// The same.
   constexpr operator std::string_view() const { return view(); }
 };
 

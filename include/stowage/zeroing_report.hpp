@@ -44,6 +44,7 @@ struct zeroing_need {
   std::string_view name;
   /// Zero policy: rows, full or never.
   std::string_view policy;
+  /// What was found out about its policy.
   zeroing_verdict verdict = zeroing_verdict::unknown;
   /// Bytes of the field with its copies and tails.
   std::size_t bytes = 0;
@@ -58,7 +59,9 @@ struct zeroing_need {
   /// Where `leaks` and not `jointly`: the first and the last byte whose old content reaches the outputs,
   /// counted from the start of the field (of its first copy). `located` says whether they were looked for.
   bool located = false;
+  /// The first such byte.
   std::size_t first_byte = 0;
+  /// The last such byte.
   std::size_t last_byte = 0;
   /// Bytes of a row, where the field is one tensor without copies; 0 elsewhere.
   std::size_t row_bytes = 0;
@@ -70,6 +73,7 @@ struct zeroing_needs {
   bool deterministic = true;
   /// How often the step ran.
   std::size_t runs = 0;
+  /// Poison patterns that it ran from.
   std::size_t patterns = 0;
   /// Bytes that were compared.
   std::size_t output_bytes = 0;

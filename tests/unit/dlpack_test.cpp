@@ -156,6 +156,19 @@ concept has_rows = requires(const Handle& handle) { to_dlpack(handle, dlpack_hos
 static_assert(has_rows<stowage::tensor_handle<float, 2, true>>);
 static_assert(!has_rows<stowage::tensor_handle<float, 2, false>>);
 
+TEST_CASE("dlpack: the page's two lines") {
+  const params values{tokens{5}, 3};
+  // [page]
+  const auto plan = stowage::make_plan<fields>(values);
+  auto arena =
+      std::make_shared<stowage::arena<fields, params, stowage::host_backend>>(plan, stowage::host_backend{});
+  DLManagedTensor* tensor = stowage::to_dlpack((*arena)->states, stowage::dlpack_host, arena);
+  // [page]
+  CHECK(tensor->dl_tensor.data == (*arena)->states.data());
+  CHECK(tensor->dl_tensor.ndim == 3);
+  tensor->deleter(tensor);
+}
+
 TEST_CASE("dlpack: a field, with its extents, its type and its address") {
   const auto arena = make_arena();
   const auto tensor = own(to_dlpack((*arena)->states, dlpack_host, arena));

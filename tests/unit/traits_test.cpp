@@ -89,6 +89,28 @@ void check_filled(const filled& fields) {
   CHECK(all_are(fields.several_pieces, std::uint32_t{0x3f800000}));
 }
 
+struct listed;
+struct other_list;
+struct tagged_group {
+  buffer<float, shape<M>, zero::rows, stowage::tag<listed>> inner;
+};
+struct tagged_fields {
+  buffer<float, shape<M>, zero::rows> plain;
+  buffer<float, shape<M>, zero::rows, stowage::tag<listed>, stowage::tag<other_list>> both;
+  tagged_group group;
+};
+
+TEST_CASE("tag: a plan says which fields are on a list, by number") {
+  using plan = stowage::plan<tagged_fields, params>;
+  CHECK_FALSE(plan::has_tag<listed>(0));
+  CHECK(plan::has_tag<listed>(1));
+  CHECK(plan::has_tag<listed>(2));
+  CHECK(plan::has_tag<other_list>(1));
+  CHECK_FALSE(plan::has_tag<other_list>(2));
+  CHECK_FALSE(plan::has_tag<params>(1));
+  CHECK_THROWS_AS(static_cast<void>(plan::has_tag<listed>(3)), stowage::bounds_error);
+}
+
 TEST_CASE("pad_fill: the value of every element type, and no zero pass undoes it") {
   for (const placement where : {placement::slab, placement::separate}) {
     stowage::arena arena(make_plan<filled>(five), stowage::host_backend{}, {.where = where});

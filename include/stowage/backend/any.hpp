@@ -11,15 +11,19 @@ namespace stowage::inline v0_1 {
 
 /// Any backend's stream: a pointer-like native handle such as cudaStream_t, or nothing for the host.
 struct any_stream {
+  /// The native handle; null for a stream that has none.
   void* native = nullptr;
 
   any_stream() = default;
+  /// From a native handle.
   template <class Stream>
     requires std::is_pointer_v<Stream>
   any_stream(Stream stream) : native(stream) {} // so that a cudaStream_t can be passed as it is
+  /// From the stream of a backend without streams.
   template <class Stream>
     requires std::is_empty_v<Stream> && (!std::same_as<Stream, any_stream>)
   any_stream(Stream) {} // the host's stream
+  /// From a stream that holds a native handle.
   template <class Stream>
     requires std::is_pointer_v<typename Stream::native_type>
   any_stream(const Stream& stream) : native(stream.get()) {} // cuda::stream and the like
@@ -31,6 +35,7 @@ class any_backend {
 public:
   using stream_type = any_stream;
 
+  /// Refers to the target; copies nothing.
   template <backend Backend>
     requires(!std::same_as<Backend, any_backend>)
   explicit any_backend(Backend& target) : target_(&target), functions_(&functions_of<Backend>) {}

@@ -13,6 +13,7 @@ namespace stowage::inline v0_1 {
 /// Host memory from a std::pmr::memory_resource, which must outlive it and the arenas on it.
 class pmr_backend : public host_backend {
 public:
+  /// Memory comes from the resource, which is not copied.
   explicit pmr_backend(std::pmr::memory_resource& resource) : resource_(&resource) {}
 
   /// Throws what the resource throws: std::bad_alloc, as a rule. Asks for a multiple of the alignment: the pools of

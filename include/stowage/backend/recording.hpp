@@ -10,6 +10,7 @@
 
 namespace stowage::inline v0_1 {
 
+/// A call that a backend gets.
 enum class operation : unsigned char {
   allocate,
   deallocate,
@@ -21,10 +22,13 @@ enum class operation : unsigned char {
 
 /// One call that a recording_backend got.
 struct recorded_call {
+  /// Which member was called.
   operation what = operation::allocate;
   /// Allocated, freed or backend-side copied memory; null for zero and synchronize.
   void* address = nullptr;
+  /// Bytes that the call was about; 0 for zero and synchronize.
   std::size_t bytes = 0;
+  /// Alignment that an allocation asked for or had, in bytes; 0 for other calls.
   std::size_t alignment = 0;
   /// The segments of a zero pass.
   std::vector<segment> segments;
@@ -78,6 +82,7 @@ public:
     for (const recorded_call& call : calls_) number += call.what == what ? 1U : 0U;
     return number;
   }
+  /// Forgets the calls; what was allocated stays so.
   void clear() { calls_.clear(); }
   /// Calls that could not be recorded for want of memory.
   [[nodiscard]] std::size_t lost() const { return lost_; }

@@ -63,6 +63,7 @@ public:
 
   /// Every segment that zero passes asked to clear since construction or forget(), withheld or not, in order.
   [[nodiscard]] const std::vector<segment>& asked() const { return asked_; }
+  /// Empties the list that asked() gives.
   void forget() { asked_.clear(); }
 
   /// The backend that does the work.

@@ -24,6 +24,7 @@ enum class memory_kind : unsigned char {
 
 /// How a backend is made.
 struct backend_options {
+  /// Which of CUDA's allocators memory comes from.
   memory_kind memory = memory_kind::device;
   /// Orders allocation and release of pool memory. Whatever the kind, nothing is allocated or given back
   /// while it captures.
@@ -40,6 +41,7 @@ public:
   /// On the current device, or the given one. Loads the zero kernel there, so that no pass loads anything in
   /// a capture. Throws error where the device cannot be used.
   explicit backend(backend_options options = {}) : backend(current_device(), options) {}
+  /// The same on the given device.
   explicit backend(int device, backend_options options = {}) : device_(device), options_(options) {
     const device_guard guard(device_);
     guard.check();
@@ -117,7 +119,9 @@ public:
     return cuda::is_capturing(on);
   }
 
+  /// The number of its device.
   [[nodiscard]] int device() const noexcept { return device_; }
+  /// The kind of its memory.
   [[nodiscard]] memory_kind memory() const noexcept { return options_.memory; }
 
 private:

@@ -17,6 +17,7 @@ namespace stowage::inline v0_1::cuda {
 /// that it can be used where nothing may be thrown.
 class device_guard {
 public:
+  /// Makes the wanted device current; status() says whether that worked.
   explicit device_guard(int wanted) noexcept : status_(cudaGetDevice(&previous_)) {
     if (status_ == cudaSuccess && previous_ != wanted) {
       status_ = cudaSetDevice(wanted);
@@ -29,7 +30,9 @@ public:
   device_guard(const device_guard&) = delete;
   device_guard& operator=(const device_guard&) = delete;
 
+  /// What making it current gave.
   [[nodiscard]] cudaError_t status() const noexcept { return status_; }
+  /// Throws error where making it current failed.
   void check() const { detail::check(status_, "cudaSetDevice"); }
 
 private:

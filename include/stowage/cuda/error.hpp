@@ -14,6 +14,7 @@ namespace stowage::inline v0_1::cuda {
 /// for.
 class error : public backend_error {
 public:
+  /// From a whole message and CUDA's code.
   error(const char* message, cudaError_t code) : backend_error(message, static_cast<int>(code)) {}
 };
 

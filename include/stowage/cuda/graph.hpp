@@ -56,6 +56,7 @@ public:
                   "cudaGraphExecKernelNodeSetParams", "updating a zero pass in a graph");
   }
 
+  /// The kernel node of the captured graph.
   [[nodiscard]] cudaGraphNode_t node() const noexcept { return node_; }
 
 private:

@@ -70,6 +70,7 @@ concept memory_resource = detail::stream_first_resource<Resource> || detail::str
 /// streams.
 template <memory_resource Resource> class resource_backend : public backend {
 public:
+  /// Memory comes from the resource, on the current device, ordered by the stream.
   explicit resource_backend(Resource& resource, cuda::stream stream = {})
       : resource_(&resource), stream_(stream) {}
 

@@ -12,16 +12,20 @@ namespace stowage::inline v0_1::cuda {
 /// cudaStream_t. The default is the legacy default stream.
 class stream {
 public:
+  /// What CUDA's functions take.
   using native_type = cudaStream_t;
 
   stream() = default;
+  /// From CUDA's handle.
   stream(cudaStream_t native) : native_(native) {}
+  /// From whatever has a get() that gives CUDA's handle.
   template <class Reference>
     requires requires(const Reference& reference) {
       { reference.get() } -> std::convertible_to<cudaStream_t>;
     }
   stream(const Reference& reference) : native_(reference.get()) {}
 
+  /// CUDA's handle.
   [[nodiscard]] cudaStream_t get() const noexcept { return native_; }
 
 private:

@@ -14,9 +14,11 @@ namespace stowage::inline v0_1::llm {
 /// A batch of prefills that wants to share the scratch buffer: the params of the arena, and what it has of
 /// streams and tokens.
 struct batched_prefill : forward_params {
+  /// Sequences that are prefilled together.
   sequences streams{};
   /// Tokens of the longest chunk, and of all chunks together.
   std::size_t longest_chunk = 0;
+  /// Tokens of all chunks together.
   std::size_t total_tokens = 0;
 };
 

@@ -30,12 +30,19 @@ template <auto Rows> struct decode_metadata {
 
 /// Where the decode metadata of an arena lies: rows, and byte offsets from its start.
 struct decode_metadata_layout {
+  /// Rows of each part (R).
   std::size_t rows = 0;
+  /// Offset of the positions.
   std::size_t positions = 0;
+  /// Offset of the slots in the state cache.
   std::size_t seq_slot = 0;
+  /// Offset of the slots in the key-value cache.
   std::size_t slots = 0;
+  /// Offset of the sequences' lengths.
   std::size_t seq_lens = 0;
+  /// Offset of the part that is kept free.
   std::size_t unused = 0;
+  /// Offset of the block table.
   std::size_t block_table = 0;
   /// Bytes of the whole block.
   std::size_t bytes = 0;

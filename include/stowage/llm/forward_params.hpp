@@ -35,13 +35,19 @@ struct forward_params : model_config {
   /// rows, which 36 rows do not hold. The plain rule, max(32, N), is right where batches run as they are.
   bool pad_decode_rows = false;
 
+  /// The lever for Q2 weights, as a symbol reads it.
   [[nodiscard]] constexpr bool lever_q2() const { return switches.gguf_native_q2; }
+  /// The lever for products with Q2 weights.
   [[nodiscard]] constexpr bool lever_q2_mmq() const { return switches.gguf_native_q2_mmq; }
+  /// The lever for FP8 with a scale a row.
   [[nodiscard]] constexpr bool lever_rowwise() const { return switches.fp8_rowwise; }
+  /// Whether the split-K policy is the legacy one.
   [[nodiscard]] constexpr bool splitk_legacy() const { return switches.splitk.kind == splitk_kind::legacy; }
+  /// Whether it is the automatic one.
   [[nodiscard]] constexpr bool splitk_automatic() const {
     return switches.splitk.kind == splitk_kind::automatic;
   }
+  /// The splits of a pinned policy; 0 for the others.
   [[nodiscard]] constexpr std::size_t splitk_pinned() const { return switches.splitk.splits; }
 };
 
@@ -101,14 +107,19 @@ inline constexpr dim<&forward_params::splitk_automatic> splitk_automatic{};
 inline constexpr dim<&forward_params::splitk_pinned> splitk_pinned{};
 
 // Conditions.
+/// The model has experts.
 inline constexpr auto moe = num_experts > 0;
+/// The model has multi-head latent attention.
 inline constexpr auto mla = kv_lora_rank > 0;
+/// The model has hyper-connections.
 inline constexpr auto hyper_connections = hc_mult > 0;
+/// The engine serves LoRA adapters.
 inline constexpr auto adapters = adapter_max_rank > 0;
 
 // Derived sizes, each under its own name.
 struct decode_rows_definition {
   static constexpr std::string_view name = "R";
+  /// Sequences of a batch, at most 128.
   static constexpr auto batch = at_most<128>(N);
   static constexpr auto formula =
       max(choose(pad_decode_rows, next_rung<2, 4, 8, 12, 16, 24, 32, 48, 64, 96, 128>(batch), batch), 32);
@@ -169,6 +180,7 @@ struct max_dim_definition {
   static constexpr std::string_view name = "max_dim";
   static constexpr auto formula = max(hidden, d_inner);
 };
+/// Widest output of a norm.
 inline constexpr derived<max_dim_definition> max_dim{};
 
 struct mla_width_definition {
@@ -229,6 +241,7 @@ inline constexpr derived<position_streams_definition> position_streams{};
 
 struct splitk_slots_definition {
   static constexpr std::string_view name = "splitk_slots";
+  /// Splits that the policy asks for, before the clamp.
   static constexpr auto wanted_splits = choose(splitk_automatic, cdiv(2 * sm, heads), splitk_pinned);
   // Without heads there is nothing to split, and nothing to divide by.
   static constexpr auto formula =

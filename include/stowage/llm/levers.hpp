@@ -17,6 +17,7 @@ enum class splitk_kind : unsigned char {
 
 /// The split-K policy of decode attention. The workspace formula clamps the number of splits, not this.
 struct splitk_policy {
+  /// Who decides the number of splits.
   splitk_kind kind = splitk_kind::legacy;
   /// Splits of a pinned policy, as spelled: 99 stays 99 here. 0 for the other kinds.
   std::size_t splits = 0;

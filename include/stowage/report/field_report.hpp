@@ -36,6 +36,7 @@ STOWAGE_NOINLINE std::string condition_values(const content_node<Params>& node, 
 
 /// One field of a plan, as a person or a tool wants to read it.
 struct field_report {
+  /// Dotted in groups.
   std::string_view name;
   /// `bf16`; `regions` or `alternatives` for a carved field.
   std::string element;
@@ -45,12 +46,14 @@ struct field_report {
   std::string_view policy;
   /// When the field is there; empty where it always is.
   std::string condition;
+  /// Where it lies.
   field_layout layout;
   /// The symbols of the condition with their values, `hidden = 5, mamba = false`; empty without a condition.
   std::string condition_values{};
   /// What a row pass over the tokens of a plan_report clears; 0 without.
   std::size_t zero_bytes = 0;
 
+  /// Whether it takes memory.
   [[nodiscard]] bool present() const { return layout.bytes != 0; }
   /// Bytes in the slab, all copies together and without tails.
   [[nodiscard]] std::size_t bytes() const { return layout.bytes * layout.copies; }

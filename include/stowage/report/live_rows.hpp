@@ -15,7 +15,9 @@ namespace stowage::inline v0_1 {
 struct live_rows {
   /// Bytes [begin, end) of a field, from its start.
   struct range {
+    /// The first byte.
     std::size_t begin = 0;
+    /// The byte behind the last one.
     std::size_t end = 0;
     friend bool operator==(const range&, const range&) = default;
   };

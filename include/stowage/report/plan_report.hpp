@@ -17,16 +17,22 @@ namespace stowage::inline v0_1 {
 struct plan_report {
   /// In declaration order.
   std::vector<field_report> fields;
+  /// Sum of all fields, without padding.
   std::size_t total_bytes = 0;
+  /// Bytes of the one allocation.
   std::size_t slab_bytes = 0;
+  /// Its alignment, in bytes.
   std::size_t slab_alignment = 1;
+  /// The plan's hash: the same for the same layout.
   std::uint64_t hash = 0;
   /// What zeroing everything clears.
   std::size_t zero_all_bytes = 0;
   /// The tokens of a row pass, and what it clears; absent and 0 where none was asked for.
   std::optional<std::size_t> tokens{};
+  /// What a row pass over `tokens` clears; 0 where none was asked for.
   std::size_t zero_rows_bytes = 0;
 
+  /// Fields that take memory.
   [[nodiscard]] std::size_t present_fields() const {
     std::size_t count = 0;
     for (const field_report& field : fields) count += field.present() ? 1U : 0U;
@@ -62,23 +68,30 @@ STOWAGE_NOINLINE plan_report report_of(const plan<Fields, Params>& plan, std::op
 
 } // namespace detail
 
-/// Reports a plan. With `count`, also what a row pass over so many tokens clears.
+/// Reports a plan.
 template <class Fields, class Params> plan_report make_report(const plan<Fields, Params>& plan) {
   return detail::report_of(plan, std::nullopt);
 }
+/// The same, with what a row pass over `count` tokens clears.
 template <class Fields, class Params>
 plan_report make_report(const plan<Fields, Params>& plan, tokens count) {
   return detail::report_of(plan, count.value);
 }
 
-/// Which fields a report shows, and in which order.
+/// Order of a report's fields.
 enum class report_order : unsigned char { declaration, bytes, name };
+/// Which fields a report shows: those that take memory, or those that do not.
 enum class report_filter : unsigned char { all, present, absent };
+/// How a report groups its fields: by zero policy, or by the name up to the last dot.
 enum class report_groups : unsigned char { none, policy, prefix };
 
+/// Which fields a report shows, in which order, and in which groups.
 struct report_view {
+  /// In which order.
   report_order order = report_order::declaration;
+  /// Which fields.
   report_filter only = report_filter::all;
+  /// In which groups.
   report_groups groups = report_groups::none;
   /// At most so many fields, the largest, which then come by bytes; 0: all.
   std::size_t largest = 0;
@@ -122,8 +135,11 @@ inline std::string_view group_of(const field_report& field, report_groups groups
 
 /// One group of a view; fields by number, in the view's order.
 struct report_group {
+  /// What the view calls it; empty where it has no groups.
   std::string_view name;
+  /// Its fields, by number.
   std::vector<std::size_t> fields;
+  /// Bytes of its fields, all copies together.
   std::size_t bytes = 0;
 };
 

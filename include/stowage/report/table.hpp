@@ -11,7 +11,9 @@
 
 namespace stowage::inline v0_1 {
 
+/// How a table is written.
 struct table_options {
+  /// Which fields, in which order.
   report_view view{};
   /// Colours for a terminal. Whether there is one, and whether its user wants colour, the caller knows.
   bool colour = false;

@@ -75,11 +75,13 @@ inline std::string styled(std::string_view text, text_style style) {
       .append("\x1b[0m");
 }
 
+/// Which side a column's cells are pushed to.
 enum class alignment : unsigned char { left, right };
 
 /// Rows of cells, written in columns that are as wide as their widest cell.
 class text_table {
 public:
+  /// One alignment for each column.
   explicit text_table(std::vector<alignment> columns, bool colour = false)
       : columns_(std::move(columns)), colour_(colour) {}
 
@@ -90,6 +92,7 @@ public:
     rows_.push_back({std::move(cells), style, only_column});
   }
 
+  /// All rows, each with a line end; trailing blanks are not written.
   [[nodiscard]] std::string text() const {
     std::vector<std::size_t> widths(columns_.size());
     for (const row& each : rows_) {
@@ -104,6 +107,7 @@ public:
     return text;
   }
 
+  /// In place of a column: the style goes for the whole row.
   static constexpr std::size_t whole_row = static_cast<std::size_t>(-1);
 
 private:
