@@ -37,7 +37,7 @@ ROOMS = {
     "formula": (("formula.hpp", "condition.hpp", "ladder.hpp", "count.hpp", "program.hpp", "detail/symbols.hpp"),
                 "sizes as expressions", (180, 680, 420)),
     "errors, text": (("error.hpp", "fault.hpp", "text.hpp", "version.hpp", "detail/cold.hpp", "detail/checked.hpp",
-               "detail/host_device.hpp", "detail/byte_ranges.hpp", "detail/address_sanitizer.hpp"),
+               "detail/host_device.hpp", "detail/raise.hpp", "detail/byte_ranges.hpp", "detail/address_sanitizer.hpp"),
               "and checked arithmetic", (20, 790, 860)),
 }
 # A room and what it includes directly; what that includes is included as well.

@@ -59,10 +59,13 @@ PAGE_VERSIONS = {"gcc": "12.", "clang": "19.", "nvcc": "13.0"}
 PAGE_BLOCK = re.compile(r"^<!-- first line: (?P<stem>\w+) (?P<number>\d+) -->\n```text\n(?P<lines>.*?)^```$",
                         re.MULTILINE | re.DOTALL)
 PAGE_WIDTH = 170, 100  # characters of the beginning and of the end of a longer line
+# Where nvcc says a function is declared: another place on every machine and after every edit.
+DECLARED_AT = re.compile(r" \(declared at line \d+ of [^)]*\)")
 
 
 def shortened(error):
     first, last = PAGE_WIDTH
+    error = DECLARED_AT.sub("", error)
     return error if len(error) <= first + last else f"{error[:first]} ... {error[-last:]}"
 
 
