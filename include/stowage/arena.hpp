@@ -31,15 +31,22 @@ template <class Stream> struct arena_options {
 
 namespace detail {
 
+/// Whether an arena can be used. Only elastic arenas sleep.
+enum class arena_state : unsigned char { ready, asleep, released };
+
+/// For arenas whose memory comes later than they do.
+struct without_memory {};
+
 /// What guard zones are filled with: no common fill value, no zero.
 inline constexpr unsigned char guard_pattern = 0xa7;
 
 [[noreturn]] STOWAGE_COLD inline void refuse_guards_without_slab() {
   throw usage_error("stowage: guard zones are in the slab; a plan with guards needs placement::slab");
 }
-[[noreturn]] STOWAGE_COLD inline void refuse_pass_after_release(std::string_view pass) {
+[[noreturn]] STOWAGE_COLD inline void refuse_pass(std::string_view pass, arena_state state) {
   message text;
-  text << "stowage: " << pass << " was called on an arena that is released or moved from";
+  text << "stowage: " << pass << " was called on an arena that is "
+       << (state == arena_state::asleep ? "asleep; wake() it first" : "released or moved from");
   throw usage_error(text.c_str());
 }
 [[noreturn]] STOWAGE_COLD inline void refuse_during_capture(std::string_view what) {
@@ -106,6 +113,8 @@ private:
 
 } // namespace detail
 
+template <class Fields, class Params, class Backend> class elastic_arena;
+
 /// A plan with its memory: the field list, bound. `arena->field` is the handle of a field; addresses stay the
 /// same until release(), also when the arena is moved. Made from a plan and a backend, with the types
 /// deduced: `stowage::arena arena(plan, backend);`. An lvalue backend is referred to and must outlive the
@@ -132,19 +141,10 @@ public:
   template <class Given>
     requires std::constructible_from<detail::backend_holder<Backend>, Given>
   arena(const plan_type& plan, Given&& backend, options_type options = {})
-      : plan_(plan), backend_(std::forward<Given>(backend)), placement_(options.where) {
-    if constexpr (capturing_backend<backend_type>) {
-      if (backend_.get().is_capturing(options.stream)) detail::refuse_during_capture("making an arena");
-    }
-    if (plan_.guard_bytes() != 0 && placement_ != placement::slab) detail::refuse_guards_without_slab();
+      : arena(detail::without_memory{}, plan, std::forward<Given>(backend), options) {
     try {
       allocate();
-      const bool clearing = zero_at_construction(options.stream);
-      bind(); // while a device clears
-      fill_at_construction(options.stream);
-      fill_guards(options.stream);
-      if (clearing) backend_.get().synchronize(options.stream);
-      detail::forbid_padding(*this);
+      prepare(options.stream);
     } catch (...) {
       static_cast<void>(deallocate());
       throw;
@@ -155,7 +155,8 @@ public:
   arena(arena&& other) noexcept
       : plan_(other.plan_), backend_(std::move(other.backend_)), placement_(other.placement_),
         fields_(std::exchange(other.fields_, Fields{})), slab_(std::exchange(other.slab_, nullptr)),
-        addresses_(std::exchange(other.addresses_, {})), released_(std::exchange(other.released_, true)),
+        addresses_(std::exchange(other.addresses_, {})),
+        state_(std::exchange(other.state_, detail::arena_state::released)),
         generation_(std::exchange(other.generation_, detail::next_generation())) {}
 
   /// Releases what this arena holds, then takes over the other one.
@@ -168,7 +169,7 @@ public:
       fields_ = std::exchange(other.fields_, Fields{});
       slab_ = std::exchange(other.slab_, nullptr);
       addresses_ = std::exchange(other.addresses_, {});
-      released_ = std::exchange(other.released_, true);
+      state_ = std::exchange(other.state_, detail::arena_state::released);
       generation_ = std::exchange(other.generation_, detail::next_generation());
     }
     return *this;
@@ -196,13 +197,20 @@ public:
   /// Start of the slab; null for separate placement, for an arena without bytes, and after release.
   [[nodiscard]] std::byte* slab() const { return slab_; }
   /// Whether release() was called, or the arena was moved from.
-  [[nodiscard]] bool released() const { return released_; }
+  [[nodiscard]] bool released() const { return state_ == detail::arena_state::released; }
   /// Changes when addresses could have changed: every arena has a number of its own, and release() gives a
   /// new one. A captured graph keeps the number and asserts it before each replay.
   [[nodiscard]] std::uint64_t generation() const { return generation_; }
-  /// Throws usage_error where the addresses may not be those of that generation any more.
+  /// Throws usage_error where the addresses may not be those of that generation any more, or hold no memory.
   void require_generation(std::uint64_t captured) const {
     if (captured != generation_) detail::refuse_generation(captured, generation_);
+    if (state_ == detail::arena_state::asleep) detail::refuse_pass("require_generation", state_);
+  }
+
+  /// For passes of one's own: throws usage_error with the name of the pass where the arena is released, moved
+  /// from, or asleep.
+  void require_memory(std::string_view pass) const {
+    if (state_ != detail::arena_state::ready) detail::refuse_pass(pass, state_);
   }
 
   /// Refuses a plan that lays the fields out otherwise than this arena, such as one made after a switch was
@@ -221,7 +229,7 @@ public:
   void zero_all(stream_type stream = {}) {
     require_memory("zero_all");
     segments<plan_type::most_row_segments> pass;
-    if (placement_ == placement::slab && plan_.guard_bytes() == 0) {
+    if (placement_ == placement::slab && plan_.is_contiguous()) {
       // Slab order puts them first: one range.
       pass.add(slab_, plan_.zeroed_slab_bytes(), 0, true, true, true);
     } else {
@@ -280,8 +288,8 @@ public:
   /// name
   /// ("slab" for the one allocation). A second call does nothing and reports success.
   STOWAGE_NOINLINE status release() noexcept {
-    if (released_) return {};
-    released_ = true;
+    if (released()) return {};
+    state_ = detail::arena_state::released;
     generation_ = detail::next_generation();
     const status first_failure = deallocate();
     bind(); // to nothing
@@ -289,19 +297,33 @@ public:
   }
 
 private:
+  friend class elastic_arena<Fields, Params, Backend>;
   template <std::size_t Capacity> using segments = detail::segment_list<Capacity>;
 
-  void require_memory(std::string_view pass) const {
-    if (released_) detail::refuse_pass_after_release(pass);
+  template <class Given>
+  arena(detail::without_memory, const plan_type& plan, Given&& backend, options_type options)
+      : plan_(plan), backend_(std::forward<Given>(backend)), placement_(options.where) {
+    if constexpr (capturing_backend<backend_type>) {
+      if (backend_.get().is_capturing(options.stream)) detail::refuse_during_capture("making an arena");
+    }
+    if (plan_.guard_bytes() != 0 && placement_ != placement::slab) detail::refuse_guards_without_slab();
+  }
+
+  /// What construction does once there is memory.
+  void prepare(stream_type stream) {
+    const bool clearing = zero_at_construction(stream);
+    bind(); // while a device clears
+    fill_at_construction(stream);
+    fill_guards(stream);
+    if (clearing) backend_.get().synchronize(stream);
+    detail::forbid_padding(*this);
   }
 
   STOWAGE_NOINLINE void allocate() {
     if (placement_ == placement::slab) {
       if (plan_.slab_bytes() == 0) return;
       slab_ = static_cast<std::byte*>(backend_.get().allocate(plan_.slab_bytes(), plan_.slab_alignment()));
-      for (std::size_t field = 0; field < plan_type::field_count; ++field) {
-        if (plan_.bytes(field) != 0) addresses_[field] = slab_ + plan_.offset(field);
-      }
+      point_into_slab();
     } else {
       for (std::size_t field = 0; field < plan_type::field_count; ++field) {
         const field_layout& layout = plan_.layout(field);
@@ -310,6 +332,11 @@ private:
             static_cast<std::byte*>(backend_.get().allocate(layout.allocated(), layout.alignment));
       }
     }
+  }
+
+  void point_into_slab() noexcept {
+    for (std::size_t field = 0; field < plan_type::field_count; ++field)
+      addresses_[field] = plan_.bytes(field) == 0 ? nullptr : slab_ + plan_.offset(field);
   }
 
   STOWAGE_NOINLINE status deallocate() noexcept {
@@ -367,7 +394,12 @@ private:
     for (std::size_t field = 0; field < plan_type::field_count; ++field) {
       const detail::fill_pattern& fill = plan_type::table()[field].fill;
       if (fill.size == 0 || addresses_[field] == nullptr) continue;
-      fill_memory(stream, addresses_[field], plan_.layout(field).extent(), fill);
+      const field_layout& layout = plan_.layout(field);
+      const std::size_t ranges =
+          plan_.has_holes() ? layout.copies : 1; // else copies and their padding at once
+      for (std::size_t range = 0; range < ranges; ++range)
+        fill_memory(stream, addresses_[field] + range * layout.stride,
+                    ranges == 1 ? layout.extent() : layout.bytes, fill);
     }
   }
 
@@ -392,10 +424,11 @@ private:
 
   /// Adds whole fields, those that take(number) says, in slab order.
   template <class Pass, class Take> void add_fields(Pass& pass, const Take& take) const {
+    const bool bridge = may_bridge();
     for (const std::size_t field : detail::slab_order<Fields, Params>) {
       if (addresses_[field] == nullptr || !take(field)) continue;
       const field_layout& layout = plan_.layout(field);
-      if (may_bridge()) { // copies and the padding between them at once
+      if (bridge && (layout.copies == 1 || plan_.is_contiguous())) { // copies and their padding at once
         pass.add(addresses_[field], layout.extent(), layout.position, true, true, true);
         continue;
       }
@@ -430,7 +463,7 @@ private:
   Fields fields_{};
   std::byte* slab_ = nullptr;
   std::array<std::byte*, plan_type::field_count> addresses_{};
-  bool released_ = false;
+  detail::arena_state state_ = detail::arena_state::ready;
   std::uint64_t generation_ = detail::next_generation();
 };
 

@@ -66,7 +66,7 @@ void checksum(arena<Fields, Params, Backend>& arena,
               typename std::remove_reference_t<Backend>::stream_type stream, std::span<std::byte> staging,
               const Sink& sink) {
   using arena_type = stowage::arena<Fields, Params, Backend>;
-  if (arena.released()) detail::refuse_pass_after_release("checksum");
+  arena.require_memory("checksum");
   auto& backend = arena.backend();
   if constexpr (capturing_backend<typename arena_type::backend_type>) {
     if (backend.is_capturing(stream))

@@ -38,7 +38,7 @@ std::size_t scan_guards(arena<Fields, Params, Backend>& arena,
                         typename std::remove_reference_t<Backend>::stream_type stream, const Sink& sink) {
   using arena_type = stowage::arena<Fields, Params, Backend>;
   using plan_type = typename arena_type::plan_type;
-  if (arena.released()) detail::refuse_pass_after_release("scan_guards");
+  arena.require_memory("scan_guards");
   auto& backend = arena.backend();
   if constexpr (capturing_backend<typename arena_type::backend_type>) {
     if (backend.is_capturing(stream))

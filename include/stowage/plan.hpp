@@ -290,10 +290,29 @@ public:
   /// Bytes of a guard zone at least; 0 without.
   [[nodiscard]] constexpr std::size_t guard_bytes() const { return guard_bytes_; }
 
+  /// The same plan with every field where a reservation has its place (reservation.hpp). Throws what
+  /// room.require_room_for(*this) throws.
+  template <class Room> [[nodiscard]] constexpr plan placed_in(const Room& room) const {
+    room.require_room_for(*this);
+    plan copy = *this;
+    copy.move_into(room);
+    return copy;
+  }
+  /// Whether a reservation keeps room for more between fields or copies, where there may be no memory.
+  [[nodiscard]] constexpr bool has_holes() const { return holes_; }
+  /// Between fields, and between copies, lies nothing but alignment padding.
+  [[nodiscard]] constexpr bool is_contiguous() const { return guard_bytes_ == 0 && !holes_; }
+
   /// Calls visit(field, begin, end) for each guard zone: slab offsets, and the field that it lies behind, or
-  /// field_count for the zone in front of all.
+  /// field_count for the zone in front of all. In a reservation with room for more, each is as long as
+  /// guard_bytes().
   template <class Visit> constexpr void visit_guards(const Visit& visit) const {
-    if (guard_bytes_ != 0) visit_gaps(visit);
+    if (guard_bytes_ == 0) return;
+    visit_gaps([&](std::size_t field, std::size_t begin, std::size_t end) {
+      if (!holes_) return visit(field, begin, end);
+      if (field == field_count) return visit(field, end - guard_bytes_, end);
+      visit(field, begin, begin + guard_bytes_);
+    });
   }
 
   /// The same for all that lies between fields and copies in a slab, guard zones or mere padding; also where nothing
@@ -428,6 +447,7 @@ private:
     zeroed_slab_bytes_ = 0;
     range_count_ = 0;
     row_field_count_ = 0;
+    holes_ = false;
     for (const std::size_t field : detail::slab_order<Fields, Params>) {
       field_layout& layout = layouts_[field];
       layout.offset = 0;
@@ -451,6 +471,32 @@ private:
       }
     }
     slab_bytes_ = cursor;
+  }
+
+  /// Fields are neighbours, whose padding passes run through, where nothing can ever lie between them: the
+  /// one in front fills its place.
+  template <class Room> constexpr void move_into(const Room& room) {
+    std::size_t position = 0;
+    bool room_in_front = false;
+    for (const std::size_t field : detail::slab_order<Fields, Params>) {
+      field_layout& layout = layouts_[field];
+      if (layout.bytes == 0) {
+        room_in_front = room_in_front || room.bytes(field) != 0;
+        continue;
+      }
+      layout.offset = room.offset(field);
+      layout.stride = room.stride(field);
+      if (room_in_front) {
+        ++position;
+        holes_ = true;
+      }
+      layout.position = position++;
+      room_in_front = layout.bytes != room.bytes(field);
+      if (room_in_front && layout.copies > 1) holes_ = true;
+      const std::size_t end = layout.offset + layout.extent();
+      if (table()[field].cleared_by_zero_all) zeroed_slab_bytes_ = end;
+      slab_bytes_ = end + layout.tail + guard_bytes_;
+    }
   }
 
   constexpr void place_field(std::size_t field, const detail::evaluator<Params>& evaluate,
@@ -583,6 +629,7 @@ private:
   std::size_t slab_alignment_ = 1;
   std::size_t zeroed_slab_bytes_ = 0;
   std::size_t guard_bytes_ = 0;
+  bool holes_ = false;
 };
 
 /// Plans a field list for given params: `constexpr auto plan = stowage::make_plan<decode_buffers>(params);`.

@@ -151,7 +151,7 @@ STOWAGE_NOINLINE void poison_range(arena<Fields, Params, Backend>& arena, std::s
 template <class Fields, class Params, class Backend>
 void poison(arena<Fields, Params, Backend>& arena, const poison_pattern& pattern,
             typename std::remove_reference_t<Backend>::stream_type stream = {}) {
-  if (arena.released()) detail::refuse_pass_after_release("poison");
+  arena.require_memory("poison");
   if constexpr (capturing_backend<std::remove_reference_t<Backend>>) {
     if (arena.backend().is_capturing(stream))
       detail::refuse_during_capture("poisoning, which waits for the stream,");

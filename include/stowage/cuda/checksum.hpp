@@ -85,7 +85,7 @@ template <class Tag, class Fields, class Params, class Backend, class Sink>
 void checksum(arena<Fields, Params, Backend>& arena, stream on, checksum_workspace& workspace,
               const Sink& sink) {
   using plan_type = typename stowage::arena<Fields, Params, Backend>::plan_type;
-  if (arena.released()) stowage::detail::refuse_pass_after_release("checksum");
+  arena.require_memory("checksum");
   const device_guard guard(workspace.device_);
   guard.check();
   if (is_capturing(on)) stowage::detail::refuse_during_capture("a checksum, which waits for the stream,");

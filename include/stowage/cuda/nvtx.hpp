@@ -37,6 +37,7 @@ public:
   explicit nvtx_memory(const arena<Fields, Params, Backend>& arena) {
     using plan_type = typename stowage::arena<Fields, Params, Backend>::plan_type;
     if (arena.slab() == nullptr) throw usage_error("stowage: nvtx_memory needs an arena that has a slab");
+    arena.require_memory("nvtx_memory");
     nvtxMemVirtualRangeDesc_t slab{};
     slab.size = arena.plan().slab_bytes();
     slab.ptr = arena.slab();

@@ -41,7 +41,7 @@ public:
 
   /// Refuses what makes no experiment.
   void check() const {
-    if (arena_.released()) refuse_pass_after_release("find_zeroing_needs");
+    arena_.require_memory("find_zeroing_needs");
     if constexpr (capturing_backend<typename Arena::backend_type>) {
       if (arena_.backend().is_capturing(options_.stream))
         refuse_during_capture("the zeroing experiment, which waits for the stream,");

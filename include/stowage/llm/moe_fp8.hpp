@@ -41,6 +41,7 @@ template <class Backend>
 [[nodiscard]] regions_handle<moe_fp8_parts>
 carve_moe_fp8(const arena<forward_buffers, forward_params, Backend>& arena, tokens rows) {
   if (arena.released()) detail::refuse_moe_after_release(rows.value);
+  arena.require_memory("carve_moe_fp8"); // it may sleep
   forward_params params = arena.params();
   if (params.num_experts <= 0) detail::refuse_moe_without_experts(rows.value);
   if (rows > params.max_batch_tokens) detail::refuse_moe_rows(rows.value, params.max_batch_tokens.value);
