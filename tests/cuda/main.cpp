@@ -4,11 +4,19 @@
 #include <cuda_runtime_api.h>
 
 #include <cstdio>
+#include <cstdlib>
+#include <string_view>
 
 namespace {
 
 /// CTest takes this exit status for a skipped test.
 constexpr int skipped = 77;
+
+/// `--allocate BYTES`: the other process of a test. Whether the device has so much memory.
+int allocate(const char* bytes) {
+  void* address = nullptr;
+  return cudaMalloc(&address, std::strtoull(bytes, nullptr, 10)) == cudaSuccess ? 0 : 1;
+}
 
 } // namespace
 
@@ -18,5 +26,6 @@ int main(int argc, char** argv) {
     std::printf("SKIPPED: no GPU (%s)\n", cudaGetErrorString(error));
     return skipped;
   }
+  if (argc == 3 && std::string_view(argv[1]) == "--allocate") return allocate(argv[2]);
   return doctest::Context(argc, argv).run();
 }

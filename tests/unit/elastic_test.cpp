@@ -1,8 +1,8 @@
 // Elastic arenas in host memory.
 
 #include "elastic_suite.hpp"
+#include "failing_calls.hpp"
 
-#include <stowage/backend/failing.hpp>
 #include <stowage/backend/virtual_host.hpp>
 #include <stowage/checksum.hpp>
 #include <stowage/guards.hpp>
@@ -24,16 +24,12 @@
 
 namespace {
 
-/// The system's calls, counted; one of them can fail.
+/// The system's calls, counted.
 struct counted_calls {
-  static inline std::size_t next = 0;
-  static inline std::size_t failing = 0;
-  static inline bool has_failed = false;
   static inline std::size_t reserved = 0;
 
   static bool fails() {
-    if (failing == 0 || ++next != failing) return false;
-    has_failed = true;
+    if (!test::call_counter::fails()) return false;
     errno = ENOMEM;
     return true;
   }
@@ -54,47 +50,20 @@ struct counted_calls {
   static stowage::virtual_host_options options() { return {0, {map, unmap, protect}}; }
 };
 
-/// The host's backend, counted with the system's calls.
-class counted_backend : public stowage::host_backend {
-public:
-  static void zero(stream_type stream, std::span<const stowage::segment> segments) {
-    count("zero");
-    stowage::host_backend{}.zero(stream, segments);
-  }
-  static void copy_to_host(stream_type stream, void* destination, const void* source, std::size_t bytes) {
-    count("copy_to_host");
-    stowage::host_backend{}.copy_to_host(stream, destination, source, bytes);
-  }
-  static void copy_from_host(stream_type stream, void* destination, const void* source, std::size_t bytes) {
-    count("copy_from_host");
-    stowage::host_backend{}.copy_from_host(stream, destination, source, bytes);
-  }
-  static void synchronize(stream_type) { count("synchronize"); }
-
-private:
-  static void count(const char* what) {
-    if (counted_calls::fails()) throw stowage::backend_error("stowage: " + std::string(what) + " failed");
-  }
-};
-
 /// Host memory, where every call of the system and of the backend can fail.
 class host_rig {
 public:
   host_rig() {
-    counted_calls::failing = 0;
+    fail(0);
     counted_calls::reserved = 0;
   }
   static auto make() {
-    return stowage::virtual_backend_over<counted_backend, stowage::host_pages>(
-        counted_backend{}, stowage::host_pages(counted_calls::options()));
+    return stowage::virtual_backend_over<test::counted_backend, stowage::host_pages>(
+        test::counted_backend{}, stowage::host_pages(counted_calls::options()));
   }
   static stowage::host_stream stream() { return {}; }
   static std::size_t width() { return 1000; }
-  static bool fail(std::size_t k) {
-    counted_calls::next = 0;
-    counted_calls::failing = k;
-    return std::exchange(counted_calls::has_failed, false);
-  }
+  static bool fail(std::size_t k) { return test::call_counter::fail(k); }
   static std::size_t outstanding() { return counted_calls::reserved; }
 };
 
