@@ -386,7 +386,8 @@ TEST_CASE("elastic: release while asleep, moves, and what is left of an arena th
     auto last = stowage::elastic_arena(fields_plan({tokens{10}, true}), fields_plan({tokens{1000}, true}),
                                        host_rig::make());
     last.sleep(stowage::keep_contents);
-    stowage::arena plain(static_cast<decltype(last)&&>(last));
+    stowage::arena<fields, params, decltype(host_rig::make())>& known = last;
+    stowage::arena plain(std::move(known));
     CHECK(contains(message_of<stowage::usage_error>([&] { plain.zero_all(); }), "asleep"));
   }
   CHECK(host_rig::outstanding() == 0);

@@ -67,7 +67,7 @@ public:
   }
   status unreserve(std::byte* address, std::size_t bytes) noexcept { return give_back(address, bytes); }
 
-  void map(std::byte* address, std::size_t bytes) {
+  void map(std::byte* address, std::size_t bytes) const {
     if (calls_.protect(address, bytes, PROT_READ | PROT_WRITE) != 0) throw_out_of_memory("mprotect", bytes);
   }
   /// One call takes the memory away and forbids the addresses.

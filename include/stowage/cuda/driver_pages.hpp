@@ -9,6 +9,7 @@
 #include <cuda.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -44,7 +45,7 @@ public:
     CUdeviceptr address = 0;
     const CUresult code = calls_->reserve(&address, bytes, alignment > granularity_ ? alignment : 0, 0, 0);
     if (code != CUDA_SUCCESS) detail::throw_driver_failure(*calls_, code, "cuMemAddressReserve", bytes);
-    return reinterpret_cast<std::byte*>(address);
+    return std::bit_cast<std::byte*>(address);
   }
   status unreserve(std::byte* address, std::size_t bytes) noexcept {
     const Guard guard(device_);
@@ -189,7 +190,7 @@ private:
     for (const mapped_range& part : kept) bytes += part.bytes;
     CUdeviceptr address = 0;
     if (calls_->reserve(&address, bytes, 0, 0, 0) != CUDA_SUCCESS) return false;
-    copies.address = reinterpret_cast<std::byte*>(address);
+    copies.address = std::bit_cast<std::byte*>(address);
     copies.bytes = bytes;
     const CUmemAllocationProp properties = kind_of_memory();
     std::size_t done = 0;
