@@ -141,7 +141,8 @@ public:
   template <class Given>
     requires std::constructible_from<detail::backend_holder<Backend>, Given>
   arena(const plan_type& plan, Given&& backend, options_type options = {})
-      : arena(detail::without_memory{}, plan, std::forward<Given>(backend), options) {
+      : plan_(plan), backend_(std::forward<Given>(backend)), placement_(options.where) {
+    require_possible(options.stream);
     try {
       allocate();
       prepare(options.stream);
@@ -301,10 +302,14 @@ private:
   template <std::size_t Capacity> using segments = detail::segment_list<Capacity>;
 
   template <class Given>
-  arena(detail::without_memory, const plan_type& plan, Given&& backend, options_type options)
-      : plan_(plan), backend_(std::forward<Given>(backend)), placement_(options.where) {
+  arena(detail::without_memory, const plan_type& plan, Given&& backend, stream_type stream)
+      : plan_(plan), backend_(std::forward<Given>(backend)), placement_(placement::slab) {
+    require_possible(stream);
+  }
+
+  void require_possible(stream_type stream) {
     if constexpr (capturing_backend<backend_type>) {
-      if (backend_.get().is_capturing(options.stream)) detail::refuse_during_capture("making an arena");
+      if (backend_.get().is_capturing(stream)) detail::refuse_during_capture("making an arena");
     }
     if (plan_.guard_bytes() != 0 && placement_ != placement::slab) detail::refuse_guards_without_slab();
   }
@@ -424,17 +429,19 @@ private:
 
   /// Adds whole fields, those that take(number) says, in slab order.
   template <class Pass, class Take> void add_fields(Pass& pass, const Take& take) const {
-    const bool bridge = may_bridge();
+    const bool contiguous = slab_ != nullptr && plan_.is_contiguous();
     for (const std::size_t field : detail::slab_order<Fields, Params>) {
       if (addresses_[field] == nullptr || !take(field)) continue;
       const field_layout& layout = plan_.layout(field);
-      if (bridge && (layout.copies == 1 || plan_.is_contiguous())) { // copies and their padding at once
+      if (contiguous) { // copies and the padding between them at once
         pass.add(addresses_[field], layout.extent(), layout.position, true, true, true);
         continue;
       }
+      const bool bridge =
+          layout.copies == 1 && may_bridge(); // into a neighbour, where there are holes elsewhere
       for (std::size_t copy = 0; copy < layout.copies; ++copy) {
-        pass.add(addresses_[field] + copy * layout.stride, layout.bytes, layout.position, false, false,
-                 false);
+        pass.add(addresses_[field] + copy * layout.stride, layout.bytes, layout.position, bridge, bridge,
+                 bridge);
       }
     }
   }

@@ -74,7 +74,7 @@ public:
   elastic_arena(const plan_type& plan, const reservation_type& room, Given&& backend,
                 options_type options = {})
       : base(detail::without_memory{}, placed(plan, room, options.where), std::forward<Given>(backend),
-             {placement::slab, options.stream}),
+             options.stream),
         room_(room), where_(options.where) {
     if (room_.slab_bytes() == 0) return;
     try {

@@ -301,37 +301,18 @@ public:
   /// Whether a reservation keeps room for more between fields or copies, where there may be no memory.
   [[nodiscard]] constexpr bool has_holes() const { return holes_; }
   /// Between fields, and between copies, lies nothing but alignment padding.
-  [[nodiscard]] constexpr bool is_contiguous() const { return guard_bytes_ == 0 && !holes_; }
+  [[nodiscard]] constexpr bool is_contiguous() const { return contiguous_; }
 
   /// Calls visit(field, begin, end) for each guard zone: slab offsets, and the field that it lies behind, or
   /// field_count for the zone in front of all. In a reservation with room for more, each is as long as
   /// guard_bytes().
   template <class Visit> constexpr void visit_guards(const Visit& visit) const {
-    if (guard_bytes_ == 0) return;
-    visit_gaps([&](std::size_t field, std::size_t begin, std::size_t end) {
-      if (!holes_) return visit(field, begin, end);
-      if (field == field_count) return visit(field, end - guard_bytes_, end);
-      visit(field, begin, begin + guard_bytes_);
-    });
+    if (guard_bytes_ != 0) visit_between(visit, holes_);
   }
 
   /// The same for all that lies between fields and copies in a slab, guard zones or mere padding; also where nothing
   /// does. A tail belongs to its field.
-  template <class Visit> constexpr void visit_gaps(const Visit& visit) const {
-    std::size_t behind = field_count;
-    std::size_t begin = 0;
-    for (const std::size_t field : detail::slab_order<Fields, Params>) {
-      const field_layout& layout = layouts_[field];
-      if (layout.bytes == 0) continue;
-      for (std::size_t copy = 0; copy < layout.copies; ++copy) {
-        const std::size_t start = layout.offset + copy * layout.stride;
-        visit(behind, begin, start);
-        behind = field;
-        begin = start + layout.bytes + layout.tail;
-      }
-    }
-    if (behind != field_count) visit(behind, begin, slab_bytes_);
-  }
+  template <class Visit> constexpr void visit_gaps(const Visit& visit) const { visit_between(visit, false); }
 
   /// Calls visit(field, begin, end) for the byte ranges that a row pass over the tokens [first, last) clears,
   /// in slab order; offsets count from the start of the field. `with_full` adds the fields that are cleared
@@ -448,6 +429,7 @@ private:
     range_count_ = 0;
     row_field_count_ = 0;
     holes_ = false;
+    contiguous_ = guard_bytes_ == 0;
     for (const std::size_t field : detail::slab_order<Fields, Params>) {
       field_layout& layout = layouts_[field];
       layout.offset = 0;
@@ -471,6 +453,24 @@ private:
       }
     }
     slab_bytes_ = cursor;
+  }
+
+  /// Of a gap in which there may be no memory only the guard zone, where `only_zones` says so.
+  template <class Visit> constexpr void visit_between(const Visit& visit, bool only_zones) const {
+    std::size_t behind = field_count;
+    std::size_t begin = 0;
+    for (const std::size_t field : detail::slab_order<Fields, Params>) {
+      const field_layout& layout = layouts_[field];
+      if (layout.bytes == 0) continue;
+      for (std::size_t copy = 0; copy < layout.copies; ++copy) {
+        const std::size_t start = layout.offset + copy * layout.stride;
+        if (only_zones && behind == field_count) begin = start - guard_bytes_;
+        visit(behind, begin, only_zones ? begin + guard_bytes_ : start);
+        behind = field;
+        begin = start + layout.bytes + layout.tail;
+      }
+    }
+    if (behind != field_count) visit(behind, begin, slab_bytes_);
   }
 
   /// Fields are neighbours, whose padding passes run through, where nothing can ever lie between them: the
@@ -497,6 +497,7 @@ private:
       if (table()[field].cleared_by_zero_all) zeroed_slab_bytes_ = end;
       slab_bytes_ = end + layout.tail + guard_bytes_;
     }
+    contiguous_ = guard_bytes_ == 0 && !holes_;
   }
 
   constexpr void place_field(std::size_t field, const detail::evaluator<Params>& evaluate,
@@ -630,6 +631,7 @@ private:
   std::size_t zeroed_slab_bytes_ = 0;
   std::size_t guard_bytes_ = 0;
   bool holes_ = false;
+  bool contiguous_ = true;
 };
 
 /// Plans a field list for given params: `constexpr auto plan = stowage::make_plan<decode_buffers>(params);`.
