@@ -86,7 +86,7 @@ namespace detail {
 [[noreturn]] STOWAGE_COLD inline void throw_carve_without_memory(std::string_view field, std::size_t wanted) {
   message text;
   text << "stowage: field '" << field << "': " << wanted
-       << " bytes wanted, but the field is absent, released or not bound to an arena";
+       << " bytes wanted, but the field is absent, released, asleep or not bound to an arena";
   throw usage_error(text.c_str());
 }
 [[noreturn]] STOWAGE_COLD inline void throw_carve_too_large(std::string_view field, std::size_t wanted,

@@ -112,7 +112,8 @@ template <element Element> constexpr DLDataType dlpack_type() {
 [[noreturn]] STOWAGE_COLD inline void throw_nothing_to_export(std::string_view field) {
   message text;
   text << "stowage: field '" << field
-       << "' cannot be exported: it has no elements, for it is absent, empty, released or not bound to an "
+       << "' cannot be exported: it has no elements, for it is absent, empty, released, asleep or not bound "
+          "to an "
           "arena";
   throw usage_error(text.c_str());
 }

@@ -468,7 +468,7 @@ TEST_CASE("MoE FP8 scratch: every error names the numbers") {
   const stowage::arena without(plan.with_bytes<&forward_buffers::moe_fp8_scratch>(0), test::paper_backend{});
   CHECK_THROWS_WITH_AS(static_cast<void>(llm::carve_moe_fp8(without, tokens{17})),
                        "stowage: field 'moe_fp8_scratch': 221700 bytes wanted, but the field is absent, "
-                       "released or not bound to an arena",
+                       "released, asleep or not bound to an arena",
                        usage_error);
 
   CHECK(arena.release().ok());

@@ -83,11 +83,11 @@ private:
 
   class placed_nodes {
   public:
-    placed_nodes(const Plan& plan, std::size_t field) { plan.place_field(field, true, nodes_.data()); }
+    placed_nodes(const Plan& plan, std::size_t field) { plan.place_field(field, nodes_.data()); }
     const placed_node& operator[](std::uint32_t node) const { return nodes_[node]; }
 
   private:
-    std::array<placed_node, Plan::most_nodes> nodes_;
+    std::array<placed_node, Plan::most_nodes> nodes_{};
   };
 
   [[nodiscard]] STOWAGE_NOINLINE part_list parts_of(std::size_t field) const {
@@ -103,7 +103,10 @@ private:
       const placed_node& to = now[node];
       if (from.bytes == 0 || to.bytes == 0 || from.present != to.present) continue;
       if (from.present && nodes[node].kind != content_kind::tensor) continue; // what is in it counts
-      if (!std::equal(from.extents.begin() + 1, from.extents.end(), to.extents.begin() + 1)) continue;
+      bool same_rows = true;
+      for (std::uint32_t axis = 1; axis < nodes[node].rank; ++axis)
+        same_rows = same_rows && from.extents[axis] == to.extents[axis];
+      if (!same_rows) continue;
       if (shared && from.offset != to.offset) continue;
       list.parts[list.count++] = {from.offset, to.offset, std::min(from.bytes, to.bytes)};
     }
