@@ -113,8 +113,7 @@ template <element Element> constexpr DLDataType dlpack_type() {
   message text;
   text << "stowage: field '" << field
        << "' cannot be exported: it has no elements, for it is absent, empty, released, asleep or not bound "
-          "to an "
-          "arena";
+          "to an arena";
   throw usage_error(text.c_str());
 }
 

@@ -7,6 +7,7 @@
 
 #include <stowage/arena.hpp>
 #include <stowage/cuda/graph.hpp>
+#include <stowage/cuda/nvtx.hpp>
 #include <stowage/cuda/virtual.hpp>
 #include <stowage/elastic.hpp>
 #include <stowage/guards.hpp>
@@ -357,7 +358,9 @@ TEST_CASE("elastic: guard zones on the device, in a reservation with room") {
   scan();
   REQUIRE(found.size() == 1);
   CHECK(contains(found[0], "behind 'states' (before 'queries'): bytes 0 to 2 of 256 overwritten"));
+  { const scuda::nvtx_memory names(arena); }
   arena.sleep();
+  CHECK(contains(message_of<stowage::usage_error>([&] { const scuda::nvtx_memory names(arena); }), "asleep"));
   arena.wake();
   scan();
   CHECK(found.empty());
