@@ -28,6 +28,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <exception>
 #include <optional>
 #include <random>
@@ -206,6 +207,7 @@ void write(Arena& arena, model& expected, Stream stream, std::mt19937& random) {
 template <class Arena, class Stream>
 std::string first_difference(Arena& arena, model& expected, Stream stream) {
   std::vector<byte> data;
+  std::vector<byte> wanted;
   for (std::size_t index = 0; index < tensors.size(); ++index) {
     for (std::size_t copy = 0; copy < tensors[index].copies; ++copy) {
       const std::vector<int>& values = expected.at(index, copy);
@@ -218,12 +220,12 @@ std::string first_difference(Arena& arena, model& expected, Stream stream) {
       arena.backend().synchronize(stream);
       for (std::size_t row = 0; row < values.size(); ++row) {
         if (values[row] < 0) continue;
-        const auto begin = data.begin() + static_cast<std::ptrdiff_t>(row * row_bytes);
-        const auto wrong = std::find_if(begin, begin + static_cast<std::ptrdiff_t>(row_bytes),
-                                        [&](byte one) { return one != values[row]; });
-        if (wrong != begin + static_cast<std::ptrdiff_t>(row_bytes))
-          return std::string(tensors[index].field) + ": row " + std::to_string(row) + " holds " +
-                 std::to_string(*wrong) + " instead of " + std::to_string(values[row]);
+        wanted.assign(row_bytes, static_cast<byte>(values[row]));
+        const byte* const found = data.data() + row * row_bytes;
+        if (std::memcmp(found, wanted.data(), row_bytes) == 0) continue;
+        const byte* const wrong = std::mismatch(found, found + row_bytes, wanted.begin()).first;
+        return std::string(tensors[index].field) + ": row " + std::to_string(row) + " holds " +
+               std::to_string(*wrong) + " instead of " + std::to_string(values[row]);
       }
     }
   }
