@@ -522,8 +522,9 @@ class Terminal(CommandTest):
             self.assertEqual(self.good(*command.split(), cwd=SOURCE), output)
 
     def test_version(self):
-        version = re.search(r"VERSION ([0-9.]+)", (SOURCE / "CMakeLists.txt").read_text(encoding="utf-8").split("project(")[1])
-        self.assertEqual(self.good("--version"), f"stowage {version[1]}\n")
+        header = (SOURCE / "include" / "stowage" / "version.hpp").read_text(encoding="utf-8")
+        version = ".".join(re.findall(r"#define STOWAGE_VERSION_(?:MAJOR|MINOR|PATCH) (\d+)", header))
+        self.assertEqual(self.good("--version"), f"stowage {version}\n")
 
     def options_of(self, command):
         """The long options in a help text."""
