@@ -1,0 +1,52 @@
+#include "sampler.hpp"
+
+#include "kernels.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+
+namespace engine {
+
+template <class Habit>
+std::uint32_t sample(const sampling_buffers<Habit>& buffers, std::size_t row, const sampling& how) {
+  const std::uint32_t best = token_of(buffers.best.data()[row]);
+  if (!buffers.candidates || how.temperature <= 0.0F) return best;
+  const std::span<const float> logits = buffers.logits.rows(row, row + 1);
+  const std::span<std::uint32_t> histogram = buffers.histogram.rows(row, row + 1);
+  const std::span<std::uint32_t> candidates = buffers.candidates.rows(row, row + 1);
+  const std::span<float> weights = buffers.weights.rows(row, row + 1);
+
+  // Eight bins to one unit of a logit. The candidates are those of the first bins that hold enough of them.
+  const float largest = logits[best];
+  const auto bin_of = [largest](float logit) {
+    return static_cast<std::size_t>(
+        std::min((largest - logit) * 8.0F, static_cast<float>(sampling_bins - 1)));
+  };
+  for (const float logit : logits) ++histogram[bin_of(logit)];
+  std::size_t below = 0; // candidates in the bins before the last one that is used
+  std::size_t last_bin = 0;
+  while (last_bin + 1 < sampling_bins && below + histogram[last_bin] < candidates.size())
+    below += histogram[last_bin++];
+  std::size_t count = 0;
+  for (const bool whole : {true, false}) {
+    for (std::size_t token = 0; token < logits.size() && count < candidates.size(); ++token) {
+      const std::size_t bin = bin_of(logits[token]);
+      if (whole ? bin < last_bin : bin == last_bin) candidates[count++] = static_cast<std::uint32_t>(token);
+    }
+  }
+
+  float sum = 0.0F;
+  for (std::size_t index = 0; index < count; ++index)
+    sum += weights[index] = std::exp((logits[candidates[index]] - largest) / how.temperature);
+  float left = how.uniform * sum;
+  for (std::size_t index = 0; index < count; ++index) {
+    left -= weights[index];
+    if (left < 0.0F) return candidates[index];
+  }
+  return best;
+}
+template std::uint32_t sample(const sampling_buffers<stowage::zero::never>&, std::size_t, const sampling&);
+template std::uint32_t sample(const sampling_buffers<stowage::zero::rows>&, std::size_t, const sampling&);
+
+} // namespace engine
