@@ -5,9 +5,13 @@
 # What building and running the planner takes.
 planner_packages=(g++ cmake ninja-build libboost1.81-dev nlohmann-json3-dev libcli11-dev)
 
+# What the engine example takes, without its tests.
+# shellcheck disable=SC2034
+engine_packages=(g++ cmake ninja-build libboost1.81-dev libopenblas-dev python3 python3-pip)
+
 # What the tests with g++ take.
-gcc_packages=("${planner_packages[@]}" python3 python3-numpy python3-venv git pkg-config doctest-dev libbenchmark-dev
-  libdlpack-dev)
+gcc_packages=("${planner_packages[@]}" libopenblas-dev python3 python3-numpy python3-venv git pkg-config doctest-dev
+  libbenchmark-dev libdlpack-dev)
 
 # What the memory map is looked at with, where it can be had: 132 MB to load, 18 s. Its tests skip themselves without.
 # shellcheck disable=SC2034
@@ -43,8 +47,10 @@ has_package() {
     doctest-dev) compiles '#include <doctest/doctest.h>' ;;
     libbenchmark-dev) compiles '#include <benchmark/benchmark.h>' ;;
     libdlpack-dev) compiles '#include <dlpack/dlpack.h>' ;;
+    libopenblas-dev) compiles '#include <cblas.h>' ;;
     python3-numpy) has_numpy ;;
     python3-venv) python3 -c 'import ensurepip, venv' 2>/dev/null ;;
+    python3-pip) python3 -m pip --version ;;
     chromium-driver) command -v chromedriver ;;
     python3-selenium) /usr/bin/python3 -c 'import selenium' 2>/dev/null ;;
     libclang-rt-19-dev)
