@@ -1,11 +1,13 @@
 // Measures: tokens a second, what clearing costs, bytes of each buffer.
-#include "cpu_engine.hpp"
-#include "options.hpp"
+// Built twice: on the CPU half, and with STOWAGE_ENGINE_CUDA on the CUDA half.
 #ifdef STOWAGE_ENGINE_CUDA
 #include "cuda_engine.hpp"
-#endif
-
+#else
+#include "cpu_engine.hpp"
 #include <stowage/backend/host.hpp>
+#endif
+#include "options.hpp"
+
 #include <stowage/report.hpp>
 #include <stowage/report/table.hpp>
 
@@ -14,7 +16,9 @@
 #include <cstdio>
 #include <cstring>
 #include <exception>
+#include <initializer_list>
 #include <iostream>
+#include <stdexcept>
 #include <vector>
 
 namespace {
@@ -83,6 +87,87 @@ double measure_decode(Engine& engine, std::size_t batch, const Between& between)
   return median(seconds);
 }
 
+void print_step(std::size_t batch, double seconds) {
+  std::printf("decode, batch %zu: %.3f ms a step, %.1f tokens a second\n", batch, seconds * 1e3,
+              static_cast<double>(batch) / seconds);
+}
+void print_clearing(const char* what, std::size_t bytes, double seconds, double step) {
+  std::printf("  %-44s %10zu bytes %10.2f us %7.3f %% of a step\n", what, bytes, seconds * 1e6,
+              seconds / step * 100);
+}
+
+#ifdef STOWAGE_ENGINE_CUDA
+
+/// Seconds of a replay of the captured step, from the device's clock: many, one behind the other.
+template <class Engine> double measure_replays(Engine& engine) {
+  constexpr int replays = 200;
+  cudaEvent_t start = nullptr;
+  cudaEvent_t end = nullptr;
+  cudaEventCreate(&start);
+  cudaEventCreate(&end);
+  std::vector<double> seconds;
+  for (std::size_t repeat = 0; repeat <= repeats; ++repeat) {
+    cudaEventRecord(start, engine.stream());
+    for (int replay = 0; replay < replays; ++replay) engine.replay();
+    cudaEventRecord(end, engine.stream());
+    float milliseconds = 0;
+    if (cudaEventSynchronize(end) != cudaSuccess ||
+        cudaEventElapsedTime(&milliseconds, start, end) != cudaSuccess)
+      throw std::runtime_error("engine: the replays could not be timed");
+    if (repeat != 0) seconds.push_back(static_cast<double>(milliseconds) / 1e3 / replays);
+  }
+  cudaEventDestroy(start);
+  cudaEventDestroy(end);
+  return median(seconds);
+}
+
+/// What a step takes with a way of clearing, less what it takes with none: graphs of their own, by turns.
+template <class Engine>
+std::vector<double> measure_clearing(Engine& engine, std::initializer_list<engine::clearing> ways,
+                                     std::size_t batch) {
+  std::vector<double> result;
+  engine.capture(engine::clearing::none, batch);
+  const double none = measure_replays(engine);
+  for (const engine::clearing how : ways) {
+    engine.capture(how, batch);
+    result.push_back(measure_replays(engine) - none);
+  }
+  return result;
+}
+
+void measure(const engine::model& model, engine::engine_limits limits) {
+  stowage::cuda::backend device;
+  stowage::cuda::backend pinned({.memory = stowage::cuda::memory_kind::pinned});
+  engine::cuda_engine<> engine(model, limits, stowage::any_backend(device), stowage::any_backend(pinned));
+  using habit_list = engine::cuda_buffers<stowage::zero::rows>;
+  engine::cuda_engine<habit_list> habit(model, limits, stowage::any_backend(device),
+                                        stowage::any_backend(pinned));
+
+  std::cout << stowage::to_table(stowage::make_report(engine.arena().plan())) << std::flush;
+  std::printf("\n");
+  measure_prefill(engine);
+  for (const std::size_t batch : {1U, 4U, 16U}) {
+    const stowage::tokens rows{batch};
+    const double step = measure_decode(engine, batch, [] {});
+    print_step(batch, step);
+    // A replay for the metadata of the step before gives the same again.
+    measure_decode(habit, batch, [] {});
+    const auto by_habit = measure_clearing(
+        habit, {engine::clearing::whole_memsets, engine::clearing::row_memsets, engine::clearing::pass},
+        batch);
+    const double own = measure_clearing(engine, {engine::clearing::pass}, batch)[0];
+    std::printf("  a replay, device time: %.2f us\n", measure_replays(engine) * 1e6);
+    print_clearing("a memset a buffer, whole", habit.arena().plan().zero_all_bytes(), by_habit[0], step);
+    print_clearing("a memset a buffer, rows", habit.arena().plan().zero_rows_bytes(rows), by_habit[1], step);
+    print_clearing("zero_rows of the same buffers", habit.arena().plan().zero_rows_bytes(rows), by_habit[2],
+                   step);
+    print_clearing("zero_rows of what the experiment left", engine.arena().plan().zero_rows_bytes(rows), own,
+                   step);
+  }
+}
+
+#else
+
 /// What a step would clear by habit: the buffers with a row policy, by number.
 template <class Plan> std::vector<std::size_t> row_fields(const Plan& plan) {
   std::vector<std::size_t> result;
@@ -91,7 +176,7 @@ template <class Plan> std::vector<std::size_t> row_fields(const Plan& plan) {
   return result;
 }
 
-void measure_cpu(const engine::model& model, engine::engine_limits limits) {
+void measure(const engine::model& model, engine::engine_limits limits) {
   stowage::host_backend memory;
   engine::cpu_engine<> engine(model, limits, stowage::any_backend(memory));
   using habit_list = engine::cpu_buffers<stowage::zero::rows>;
@@ -124,19 +209,17 @@ void measure_cpu(const engine::model& model, engine::engine_limits limits) {
         default: own_pass.push_back(seconds_of([&] { engine.arena().zero_rows({}, rows); }));
       }
     });
-    std::printf("decode, batch %zu: %.3f ms a step, %.1f tokens a second\n", batch, step * 1e3,
-                static_cast<double>(batch) / step);
-    const auto line = [&](const char* what, std::vector<double> seconds, std::size_t bytes) {
-      const double each = median(std::move(seconds));
-      std::printf("  %-44s %10zu bytes %10.2f us %7.3f %% of a step\n", what, bytes, each * 1e6,
-                  each / step * 100);
-    };
-    line("a memset a buffer, whole", whole, habit.plan().zero_all_bytes());
-    line("a memset a buffer, rows", by_rows, habit.plan().zero_rows_bytes(rows));
-    line("zero_rows of the same buffers", habit_pass, habit.plan().zero_rows_bytes(rows));
-    line("zero_rows of what the experiment left", own_pass, engine.arena().plan().zero_rows_bytes(rows));
+    print_step(batch, step);
+    const auto& plan = habit.plan();
+    print_clearing("a memset a buffer, whole", plan.zero_all_bytes(), median(whole), step);
+    print_clearing("a memset a buffer, rows", plan.zero_rows_bytes(rows), median(by_rows), step);
+    print_clearing("zero_rows of the same buffers", plan.zero_rows_bytes(rows), median(habit_pass), step);
+    print_clearing("zero_rows of what the experiment left", engine.arena().plan().zero_rows_bytes(rows),
+                   median(own_pass), step);
   }
 }
+
+#endif
 
 } // namespace
 
@@ -151,18 +234,7 @@ int main(int count, char** arguments) {
     options.limits.cache_pages = stowage::pages{16 * 1024 / engine::page_tokens};
     const engine::gguf_file file(options.model);
     const engine::model model(file);
-    if (options.cuda) {
-#ifdef STOWAGE_ENGINE_CUDA
-      engine::cuda_engine engine(model, options.limits);
-      std::cout << stowage::to_table(stowage::make_report(engine.arena().plan())) << std::flush;
-      measure_prefill(engine);
-      measure_cuda(engine);
-#else
-      throw std::runtime_error("engine: built without CUDA");
-#endif
-    } else {
-      measure_cpu(model, options.limits);
-    }
+    measure(model, options.limits);
   } catch (const std::exception& error) {
     std::cerr << error.what() << '\n';
     return 1;

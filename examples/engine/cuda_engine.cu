@@ -233,17 +233,18 @@ template <class Fields> void cuda_engine<Fields>::launch_decode() {
     const auto of_layer = [layer](const auto& weights) {
       return weights.data() + layer * weights.row_elements();
     };
-    normalise<<<rows, block_size, 0, on>>>(step, states, norms, epsilon_, view.normalised.data(), width, false);
+    normalise<<<rows, block_size, 0, on>>>(step, states, norms, epsilon_, view.normalised.data(), width,
+                                           false);
     kernels::multiply<<<blocks_of_warps(qkv_size), block_size, 0, on>>>(
         step, rows, of_layer(view.weights.qkv), normal, width, view.attention.qkv.data(), qkv_size);
     rotate_and_store<<<rows, block_size, 0, on>>>(step, view.attention.qkv.data(), view.rotations.data(),
-                                               view.cache, head_count, layer);
+                                                  view.cache, head_count, layer);
     attend_splits<<<pieces, block_size, 0, on>>>(step, view.attention, view.cache, layer);
     join_splits<<<dim3(rows, head_count), block_size, 0, on>>>(step, view.attention);
     multiply_add<<<blocks_of_warps(width), block_size, 0, on>>>(
         step, of_layer(view.weights.output), view.attention.output.data(), width, states, width);
-    normalise<<<rows, block_size, 0, on>>>(step, states, norms + width, epsilon_, view.normalised.data(), width,
-                                        false);
+    normalise<<<rows, block_size, 0, on>>>(step, states, norms + width, epsilon_, view.normalised.data(),
+                                           width, false);
     multiply_gated<<<blocks_of_warps(wide), block_size, 0, on>>>(
         step, of_layer(view.weights.gate_up), normal, width, view.feed_forward.activated.data(), wide);
     multiply_add<<<blocks_of_warps(width), block_size, 0, on>>>(
@@ -264,13 +265,13 @@ template <class Fields> void cuda_engine<Fields>::launch_logits(bool last_row) {
   const auto width = count_of(shape_.hidden);
   const auto words = count_of(shape_.vocabulary);
   normalise<<<rows, block_size, 0, on>>>(step, view.hidden_states.data(),
-                                      view.weights.norms.data() + 2 * shape_.layers * width, epsilon_,
-                                      view.normalised.data(), width, last_row);
+                                         view.weights.norms.data() + 2 * shape_.layers * width, epsilon_,
+                                         view.normalised.data(), width, last_row);
   kernels::multiply<<<blocks_of_warps(words), block_size, 0, on>>>(step, rows, view.weights.embedding.data(),
-                                                                view.normalised.data(), width,
-                                                                view.sampling.logits.data(), words);
+                                                                   view.normalised.data(), width,
+                                                                   view.sampling.logits.data(), words);
   rank<<<dim3(32, rows), block_size, 0, on>>>(step, rows, view.sampling.logits.data(), words,
-                                           view.sampling.best.data());
+                                              view.sampling.best.data());
   launched();
 }
 
@@ -294,18 +295,19 @@ template <class Fields> void cuda_engine<Fields>::prefill_step() {
     const auto of_layer = [layer](const auto& weights) {
       return weights.data() + layer * weights.row_elements();
     };
-    normalise<<<rows, block_size, 0, on>>>(step, states, norms, epsilon_, view.normalised.data(), width, false);
+    normalise<<<rows, block_size, 0, on>>>(step, states, norms, epsilon_, view.normalised.data(), width,
+                                           false);
     multiply(of_layer(view.weights.qkv), qkv_size, width, view.normalised.data(), view.attention.qkv.data());
     rotate_and_store<<<rows, block_size, 0, on>>>(step, view.attention.qkv.data(), view.rotations.data(),
-                                               view.cache, head_count, layer);
+                                                  view.cache, head_count, layer);
     attend_whole<<<dim3(rows, head_count), block_size, 0, on>>>(step, view.attention, view.cache, layer);
     multiply(of_layer(view.weights.output), width, width, view.attention.output.data(), states);
-    normalise<<<rows, block_size, 0, on>>>(step, states, norms + width, epsilon_, view.normalised.data(), width,
-                                        false);
+    normalise<<<rows, block_size, 0, on>>>(step, states, norms + width, epsilon_, view.normalised.data(),
+                                           width, false);
     multiply(of_layer(view.weights.gate_up), std::size_t{2} * wide, width, view.normalised.data(),
              view.feed_forward.gate_up.data());
-    activate<<<rows, block_size, 0, on>>>(view.feed_forward.gate_up.data(), view.feed_forward.activated.data(),
-                                       wide);
+    activate<<<rows, block_size, 0, on>>>(view.feed_forward.gate_up.data(),
+                                          view.feed_forward.activated.data(), wide);
     multiply(of_layer(view.weights.down), width, wide, view.feed_forward.activated.data(), states);
   }
   launch_logits(true);

@@ -314,7 +314,8 @@ __global__ void rank(step_parts step, unsigned most, const float* logits, unsign
   const unsigned row = blockIdx.y;
   if (row >= min(*step.rows.data(), most)) return;
   unsigned long long mine = 0;
-  for (unsigned token = blockIdx.x * block_size + threadIdx.x; token < width; token += gridDim.x * block_size) {
+  for (unsigned token = blockIdx.x * block_size + threadIdx.x; token < width;
+       token += gridDim.x * block_size) {
     const std::uint32_t bits = __float_as_uint(logits[std::size_t{row} * width + token]);
     const std::uint32_t ordered = (bits & 0x80000000U) != 0 ? ~bits : bits | 0x80000000U;
     const unsigned long long each = static_cast<unsigned long long>(ordered) << 32 | ~token;

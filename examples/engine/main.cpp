@@ -1,12 +1,14 @@
 // Writes text: stowage-engine --model FILE.gguf PROMPT
-#include "cpu_engine.hpp"
-#include "options.hpp"
-#include "tokenizer.hpp"
+// Built twice: on the CPU half, and with STOWAGE_ENGINE_CUDA on the CUDA half.
 #ifdef STOWAGE_ENGINE_CUDA
 #include "cuda_engine.hpp"
-#endif
-
+#else
+#include "cpu_engine.hpp"
 #include <stowage/backend/host.hpp>
+#endif
+#include "options.hpp"
+#include "tokenizer.hpp"
+
 #include <stowage/report.hpp>
 #include <stowage/report/table.hpp>
 
@@ -75,18 +77,21 @@ int main(int count, char** arguments) {
     const engine::gguf_file file(options.model);
     const engine::model model(file);
     const engine::tokenizer words(file);
-    if (options.cuda) {
 #ifdef STOWAGE_ENGINE_CUDA
-      engine::cuda_engine engine(model, options.limits);
-      generate(engine, words, options);
-#else
-      throw std::runtime_error("engine: built without CUDA");
-#endif
-    } else {
-      stowage::host_backend memory;
-      engine::cpu_engine<> engine(model, options.limits, stowage::any_backend(memory));
-      generate(engine, words, options);
+    int devices = 0;
+    if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) {
+      std::cerr << "SKIPPED: no GPU\n";
+      return 77; // for CTest
     }
+    stowage::cuda::backend device;
+    stowage::cuda::backend pinned({.memory = stowage::cuda::memory_kind::pinned});
+    engine::cuda_engine<> engine(model, options.limits, stowage::any_backend(device),
+                                 stowage::any_backend(pinned));
+#else
+    stowage::host_backend memory;
+    engine::cpu_engine<> engine(model, options.limits, stowage::any_backend(memory));
+#endif
+    generate(engine, words, options);
   } catch (const std::exception& error) {
     std::cerr << error.what() << '\n';
     return 1;

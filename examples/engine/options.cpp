@@ -20,7 +20,6 @@ constexpr const char* usage =
     "  --temperature X    chooses among the best tokens; 0 takes the best one (0)\n"
     "  --top-k N          from how many (40, with a temperature)\n"
     "  --seed N           of the choice (1)\n"
-    "  --cuda             on the GPU, where the program was built for it\n"
     "  --report           what each buffer takes\n"
     "  --dump FILE        writes tokens of the prompt, tokens of the answer, and logits behind the prompt";
 
@@ -45,8 +44,6 @@ options read_options(int count, char** arguments) {
     const auto next = [&] { return index + 1 < count ? arguments[++index] : nullptr; };
     if (option == "--raw")
       result.raw = true;
-    else if (option == "--cuda")
-      result.cuda = true;
     else if (option == "--report")
       result.report = true;
     else if (option == "--tokens")

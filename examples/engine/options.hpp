@@ -12,7 +12,6 @@ namespace engine {
 struct options {
   std::string model, prompt, dump;
   bool raw = false;    ///< the prompt as it is, without the chat format
-  bool cuda = false;   ///< on the GPU
   bool report = false; ///< the arena's buffers and their bytes
   std::size_t tokens = 128;
   float temperature = 0.0F;
