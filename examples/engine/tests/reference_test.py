@@ -26,7 +26,9 @@ def main():
         return 77
     with tempfile.TemporaryDirectory() as folder:
         dump = folder + "/dump"
-    XX        if done.returncode != 0:
+        command = [engine, "--model", path, "--raw", "--tokens", "64", "--dump", dump, PROMPT]
+        done = subprocess.run(command, stdout=subprocess.DEVNULL)
+        if done.returncode != 0:
             return done.returncode  # 77 where there is no GPU
         prompt, answer, logits = pathlib.Path(dump).read_text().splitlines()
     prompt = [int(token) for token in prompt.split()]
