@@ -49,8 +49,8 @@ inline constexpr std::size_t page_tokens = 16, split_tokens = 256, tile_rows = 4
 /// Rows of a decode step. It has a token a sequence, so a pass over T tokens reaches min(T, N) of them.
 inline constexpr auto R = stowage::min(M, N);
 inline constexpr auto qkv_width = (heads + 2 * kv_heads) * head_dim;
-inline constexpr auto context_pages = stowage::cdiv(context, stowage::c<page_tokens>);
-inline constexpr auto splits = stowage::cdiv(context, stowage::c<split_tokens>);
+inline constexpr auto context_pages = stowage::cdiv(context, page_tokens);
+inline constexpr auto splits = stowage::cdiv(context, split_tokens);
 inline constexpr auto widest = stowage::max(hidden, feed_forward);
 // [symbols]
 

@@ -34,7 +34,7 @@ cpu_engine<Fields>::cpu_engine(const model& model, const engine_limits& limits, 
       sequences_(arena_.params(), arena_->step.parts()), workers_(limits.threads) {
   const std::size_t dim = model.shape.head_dim;
   for (std::size_t position = 0; position < limits.max_context; ++position)
-    make_rotation(position, dim, model.rotation_base, arena_->rotations.data() + position * dim);
+    make_rotation(position, dim, model.rotation_base, arena_->rotations.row(position).data());
   if (openblas_set_num_threads != nullptr) openblas_set_num_threads(1);
 }
 
@@ -152,14 +152,13 @@ template <class Fields> void cpu_engine<Fields>::decode_step() {
 template <class Fields> void cpu_engine<Fields>::embed() {
   const step_parts& step = arena_->step.parts();
   for (std::size_t row = 0; row < rows(); ++row)
-    dequantise(model_.embedding, step.tokens.data()[row], arena_->hidden_states.rows(row, row + 1).data());
+    dequantise(model_.embedding, step.tokens.data()[row], arena_->hidden_states.row(row).data());
 }
 
 template <class Fields>
 void cpu_engine<Fields>::normalise_rows(const matrix& weights, std::size_t rows, const float* from) {
   for (std::size_t row = 0; row < rows; ++row)
-    normalise(from + row * weights.columns, weights, model_.norm_epsilon,
-              arena_->normalised.rows(row, row + 1).data());
+    normalise(from + row * weights.columns, weights, model_.norm_epsilon, arena_->normalised.row(row).data());
 }
 
 template <class Fields>
@@ -181,8 +180,7 @@ template <class Fields> void cpu_engine<Fields>::store(std::size_t layer) {
       const std::size_t position = step.positions.data()[row];
       const std::size_t sequence = step.sequences.data()[row];
       for (std::size_t head = 0; head < shape.heads + shape.kv_heads; ++head)
-        rotate(qkv + head * shape.head_dim, shape.head_dim,
-               arena_->rotations.data() + position * shape.head_dim);
+        rotate(qkv + head * shape.head_dim, shape.head_dim, arena_->rotations.row(position).data());
       const float* keys = qkv + shape.heads * shape.head_dim;
       std::copy_n(keys, kv_width, cached(arena_->cache.keys, sequence, position, layer));
       std::copy_n(keys + kv_width, kv_width, cached(arena_->cache.values, sequence, position, layer));
@@ -202,9 +200,9 @@ template <class Fields> void cpu_engine<Fields>::attend_prefill(std::size_t laye
   const std::size_t width = arena_->attention.qkv.extent(1);
   const float scale = 1.0F / std::sqrt(static_cast<float>(dim));
   workers_.run([&](std::size_t worker) {
-    float* const keys = scratch.keys.data() + worker * scratch.keys.row_elements();
-    float* const values = scratch.values.data() + worker * scratch.values.row_elements();
-    float* const scores = scratch.scores.data() + worker * scratch.scores.row_elements();
+    float* const keys = scratch.keys.row(worker).data();
+    float* const values = scratch.values.row(worker).data();
+    float* const scores = scratch.scores.row(worker).data();
     for (std::size_t head = worker; head < shape.heads; head += workers_.count()) {
       const std::size_t kv_head = head / (shape.heads / shape.kv_heads);
       for (std::size_t position = 0; position < length; ++position) {

@@ -31,7 +31,7 @@ public:
               const sampling& how = {});
   /// Of a row of the last step; after a prefill row 0 holds those of the last token.
   [[nodiscard]] std::span<const float> logits(std::size_t row) const {
-    return arena_->sampling.logits.rows(row, row + 1);
+    return arena_->sampling.logits.row(row);
   }
 
   /// One step, for the metadata that is there: what a zeroing experiment repeats.

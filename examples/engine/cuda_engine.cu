@@ -72,22 +72,20 @@ template <class Fields> void cuda_engine<Fields>::upload(const model& model) {
   const std::size_t kv_width = shape_.kv_heads * shape_.head_dim;
   const auto& to = arena_->weights;
   send(model.embedding, to.embedding.data());
-  send(model.output_norm.template row<float>(0), hidden_size,
-       to.norms.data() + 2 * shape_.layers * hidden_size);
+  send(model.output_norm.template row<float>(0), hidden_size, to.norms.row(2 * shape_.layers).data());
   for (std::size_t index = 0; index < shape_.layers; ++index) {
     const layer_weights& layer = model.layers[index];
-    send(layer.attention_norm.template row<float>(0), hidden_size, to.norms.data() + 2 * index * hidden_size);
-    send(layer.feed_forward_norm.template row<float>(0), hidden_size,
-         to.norms.data() + (2 * index + 1) * hidden_size);
-    stowage::bf16* const qkv = to.qkv.data() + index * to.qkv.row_elements();
+    send(layer.attention_norm.template row<float>(0), hidden_size, to.norms.row(2 * index).data());
+    send(layer.feed_forward_norm.template row<float>(0), hidden_size, to.norms.row(2 * index + 1).data());
+    stowage::bf16* const qkv = to.qkv.row(index).data();
     send(layer.query, qkv);
     send(layer.key, qkv + hidden_size * hidden_size);
     send(layer.value, qkv + (hidden_size + kv_width) * hidden_size);
-    send(layer.output, to.output.data() + index * to.output.row_elements());
-    stowage::bf16* const gate_up = to.gate_up.data() + index * to.gate_up.row_elements();
+    send(layer.output, to.output.row(index).data());
+    stowage::bf16* const gate_up = to.gate_up.row(index).data();
     send(layer.gate, gate_up);
     send(layer.up, gate_up + shape_.feed_forward * hidden_size);
-    send(layer.down, to.down.data() + index * to.down.row_elements());
+    send(layer.down, to.down.row(index).data());
   }
   float* const rotations = host_->numbers.data();
   for (std::size_t position = 0; position < arena_.params().max_context; ++position)
@@ -140,8 +138,8 @@ void cuda_engine<Fields>::decode(std::span<const std::size_t> sequences, std::sp
 }
 
 template <class Fields> std::span<const float> cuda_engine<Fields>::logits(std::size_t row) {
-  const auto from = arena_->sampling.logits.rows(row, row + 1);
-  const auto to = host_->logits.rows(row, row + 1);
+  const auto from = arena_->sampling.logits.row(row);
+  const auto to = host_->logits.row(row);
   arena_.backend().copy_to_host(stream_.get(), to.data(), from.data(), from.size_bytes());
   finish();
   return to;
@@ -229,7 +227,7 @@ template <class Fields> void cuda_engine<Fields>::launch_decode() {
 
   embed<<<rows, block_size, 0, on>>>(step, view.weights.embedding.data(), states, width);
   for (unsigned layer = 0; layer < shape_.layers; ++layer) {
-    const float* norms = view.weights.norms.data() + std::size_t{2} * layer * width;
+    const float* norms = view.weights.norms.row(std::size_t{2} * layer).data();
     const auto of_layer = [layer](const auto& weights) {
       return weights.data() + layer * weights.row_elements();
     };
@@ -265,7 +263,7 @@ template <class Fields> void cuda_engine<Fields>::launch_logits(bool last_row) {
   const auto width = count_of(shape_.hidden);
   const auto words = count_of(shape_.vocabulary);
   normalise<<<rows, block_size, 0, on>>>(step, view.hidden_states.data(),
-                                         view.weights.norms.data() + 2 * shape_.layers * width, epsilon_,
+                                         view.weights.norms.row(2 * shape_.layers).data(), epsilon_,
                                          view.normalised.data(), width, last_row);
   kernels::multiply<<<blocks_of_warps(words), block_size, 0, on>>>(step, rows, view.weights.embedding.data(),
                                                                    view.normalised.data(), width,
@@ -291,7 +289,7 @@ template <class Fields> void cuda_engine<Fields>::prefill_step() {
   arena_.zero_rows(on, stowage::tokens{rows});
   embed<<<rows, block_size, 0, on>>>(step, view.weights.embedding.data(), states, width);
   for (unsigned layer = 0; layer < shape_.layers; ++layer) {
-    const float* norms = view.weights.norms.data() + std::size_t{2} * layer * width;
+    const float* norms = view.weights.norms.row(std::size_t{2} * layer).data();
     const auto of_layer = [layer](const auto& weights) {
       return weights.data() + layer * weights.row_elements();
     };

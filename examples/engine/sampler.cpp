@@ -12,10 +12,10 @@ template <class Habit>
 std::uint32_t sample(const sampling_buffers<Habit>& buffers, std::size_t row, const sampling& how) {
   const std::uint32_t best = token_of(buffers.best.data()[row]);
   if (!buffers.candidates || how.temperature <= 0.0F) return best;
-  const std::span<const float> logits = buffers.logits.rows(row, row + 1);
-  const std::span<std::uint32_t> histogram = buffers.histogram.rows(row, row + 1);
-  const std::span<std::uint32_t> candidates = buffers.candidates.rows(row, row + 1);
-  const std::span<float> weights = buffers.weights.rows(row, row + 1);
+  const std::span<const float> logits = buffers.logits.row(row);
+  const std::span<std::uint32_t> histogram = buffers.histogram.row(row);
+  const std::span<std::uint32_t> candidates = buffers.candidates.row(row);
+  const std::span<float> weights = buffers.weights.row(row);
 
   // Eight bins to one unit of a logit. The candidates are those of the first bins that hold enough of them.
   const float largest = logits[best];

@@ -55,7 +55,9 @@ private:
   template <class Condition> static void wait_while(std::atomic<std::size_t>& value, Condition condition) {
     for (int turn = 0; turn < 2000; ++turn) {
       if (!condition(value.load(std::memory_order_acquire))) return;
+#ifdef __x86_64__
       __builtin_ia32_pause();
+#endif
     }
     for (std::size_t seen = value.load(std::memory_order_acquire); condition(seen);
          seen = value.load(std::memory_order_acquire))

@@ -127,12 +127,15 @@ public:
   [[nodiscard]] std::span<Element> rows(std::size_t first, std::size_t last) const
     requires TokenMajor
   {
-    constexpr std::size_t block = elements_per_block<Element>();
-    if (first > last || last > row_count())
-      detail::throw_rows_out_of_range(this->name(), first, last, row_count());
-    if (row_elements() % block != 0) detail::throw_rows_are_not_whole_blocks(this->name(), block);
-    const std::size_t row_blocks = row_elements() / block;
-    return {data() + first * row_blocks, (last - first) * row_blocks};
+    return leading(first, last);
+  }
+
+  /// What lies at one index of the leading axis: a row, a layer, a thread's share. As rows(index, index + 1), and for
+  /// tensors that are not token-major too. Throws bounds_error likewise.
+  [[nodiscard]] std::span<Element> row(std::size_t index) const
+    requires(Rank > 0)
+  {
+    return leading(index, index + 1);
   }
 
   /// Whether a tensor of these extents, in elements, fits in the allocated bytes: an engine asks it before it
@@ -159,6 +162,15 @@ public:
   }
 
 private:
+  [[nodiscard]] std::span<Element> leading(std::size_t first, std::size_t last) const {
+    constexpr std::size_t block = elements_per_block<Element>();
+    if (first > last || last > row_count())
+      detail::throw_rows_out_of_range(this->name(), first, last, row_count());
+    if (row_elements() % block != 0) detail::throw_rows_are_not_whole_blocks(this->name(), block);
+    const std::size_t row_blocks = row_elements() / block;
+    return {data() + first * row_blocks, (last - first) * row_blocks};
+  }
+
   [[nodiscard]] constexpr bool fits_elements(std::size_t elements) const {
     const std::size_t blocks = detail::ceil_divide(elements, elements_per_block<Element>());
     return *this && blocks <= this->bytes() / sizeof(Element);

@@ -163,6 +163,16 @@ TEST_CASE("arena: what the accessors tell") {
   CHECK_THROWS_AS(static_cast<void>(arena->states.rows(2, 1)), stowage::bounds_error);
   CHECK_THROWS_AS(static_cast<void>(arena->states.rows(0, static_cast<std::size_t>(-1))),
                   stowage::bounds_error);
+  CHECK(arena->states.row(3).data() == arena->states.data() + 3 * 5);
+  CHECK(arena->states.row(3).size() == 5);
+  CHECK(arena->flags.row(2).data() == arena->flags.data() + 2); // the leading axis need not be the tokens'
+  CHECK(arena->flags.row(2).size() == 1);
+  CHECK_THROWS_WITH_AS(
+      static_cast<void>(arena->flags.row(3)),
+      "stowage: field 'flags': rows [3, 4) wanted, 3 rows are there; plan for more tokens or ask "
+      "for fewer rows",
+      stowage::bounds_error);
+  CHECK_THROWS_AS(static_cast<void>(arena->states.row(static_cast<std::size_t>(-1))), stowage::bounds_error);
 
   // A null field is empty, not an error.
   CHECK(arena->scan.data() == nullptr);
@@ -172,6 +182,7 @@ TEST_CASE("arena: what the accessors tell") {
   CHECK(arena->scan.rows(0, 0).empty());
   CHECK_FALSE(arena->scan);
   CHECK_THROWS_AS(static_cast<void>(arena->scan.rows(0, 1)), stowage::bounds_error);
+  CHECK_THROWS_AS(static_cast<void>(arena->scan.row(0)), stowage::bounds_error);
   // A placeholder has memory without extents.
   CHECK(arena->held.data() != nullptr);
   CHECK(arena->held.bytes() == 256);
