@@ -74,6 +74,10 @@ void generate(Engine& engine, const engine::tokenizer& words, const engine::opti
 int main(int count, char** arguments) {
   try {
     const engine::options options = engine::read_options(count, arguments);
+    if (options.help) {
+      std::cout << engine::usage << '\n';
+      return 0;
+    }
     const engine::gguf_file file(options.model);
     const engine::model model(file);
     const engine::tokenizer words(file);

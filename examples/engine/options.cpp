@@ -11,18 +11,6 @@ namespace engine {
 
 namespace {
 
-constexpr const char* usage =
-    "usage: stowage-engine --model FILE.gguf [options] PROMPT\n"
-    "  --raw              the prompt as it is, without the chat format\n"
-    "  --tokens N         the most tokens to write (128)\n"
-    "  --threads N        of the CPU (all that there are)\n"
-    "  --context N        the most tokens of a sequence (2048)\n"
-    "  --temperature X    chooses among the best tokens; 0 takes the best one (0)\n"
-    "  --top-k N          from how many (40, with a temperature)\n"
-    "  --seed N           of the choice (1)\n"
-    "  --report           what each buffer takes\n"
-    "  --dump FILE        writes tokens of the prompt, tokens of the answer, and logits behind the prompt";
-
 template <class Number> Number number(std::string_view option, const char* text) {
   Number value{};
   const std::string_view written = text == nullptr ? "" : text;
@@ -44,6 +32,8 @@ options read_options(int count, char** arguments) {
     const auto next = [&] { return index + 1 < count ? arguments[++index] : nullptr; };
     if (option == "--raw")
       result.raw = true;
+    else if (option == "--help")
+      result.help = true;
     else if (option == "--report")
       result.report = true;
     else if (option == "--tokens")
@@ -69,7 +59,8 @@ options read_options(int count, char** arguments) {
       has_prompt = true;
     }
   }
-  if (result.model.empty() || (!has_prompt && !result.report)) throw std::runtime_error(usage);
+  if (!result.help && (result.model.empty() || (!has_prompt && !result.report)))
+    throw std::runtime_error(usage);
   if (result.temperature > 0.0F && result.limits.top_k == 0) result.limits.top_k = 40;
   result.limits.cache_pages = stowage::pages{result.limits.max_sequences.value *
                                              ((result.limits.max_context + page_tokens - 1) / page_tokens)};

