@@ -10,7 +10,9 @@ namespace engine {
 
 template <class Habit>
 std::uint32_t sample(const sampling_buffers<Habit>& buffers, std::size_t row, const sampling& how) {
-  const std::uint32_t best = token_of(buffers.best.data()[row]);
+  // Bounded, because the zeroing experiment poisons `best`.
+  const std::uint32_t best =
+      std::min(token_of(buffers.best.data()[row]), static_cast<std::uint32_t>(buffers.logits.extent(1) - 1));
   if (!buffers.candidates || how.temperature <= 0.0F) return best;
   const std::span<const float> logits = buffers.logits.row(row);
   const std::span<std::uint32_t> histogram = buffers.histogram.row(row);
@@ -20,8 +22,9 @@ std::uint32_t sample(const sampling_buffers<Habit>& buffers, std::size_t row, co
   // Eight bins to one unit of a logit. The candidates are those of the first bins that hold enough of them.
   const float largest = logits[best];
   const auto bin_of = [largest](float logit) {
-    return static_cast<std::size_t>(
-        std::min((largest - logit) * 8.0F, static_cast<float>(sampling_bins - 1)));
+    const float distance = (largest - logit) * 8.0F;
+    return distance < static_cast<float>(sampling_bins) ? static_cast<std::size_t>(std::max(distance, 0.0F))
+                                                        : sampling_bins - 1; // one that is not finite too
   };
   for (const float logit : logits) ++histogram[bin_of(logit)];
   std::size_t below = 0; // candidates in the bins before the last one that is used
