@@ -41,9 +41,9 @@ double median(std::vector<double> values) {
 
 /// The same tokens every time.
 std::vector<std::uint32_t> prompt_of(std::size_t length, std::size_t vocabulary) {
-  std::vector<std::uint32_t> tokens;
+  std::vector<std::uint32_t> tokens(length);
   for (std::size_t index = 0; index < length; ++index)
-    tokens.push_back(static_cast<std::uint32_t>((index * 7919 + 17) % vocabulary));
+    tokens[index] = static_cast<std::uint32_t>((index * 7919 + 17) % vocabulary);
   return tokens;
 }
 
@@ -231,7 +231,7 @@ int main(int count, char** arguments) {
     engine::options options = engine::read_options(static_cast<int>(with_prompt.size()), with_prompt.data());
     options.limits.max_sequences = stowage::sequences{16};
     options.limits.max_context = 1024;
-    options.limits.cache_pages = stowage::pages{16 * 1024 / engine::page_tokens};
+    options.limits.cache_pages = stowage::pages{std::size_t{16} * 1024 / engine::page_tokens};
     const engine::gguf_file file(options.model);
     const engine::model model(file);
     measure(model, options.limits);

@@ -54,8 +54,8 @@ inline constexpr auto splits = stowage::cdiv(context, split_tokens);
 inline constexpr auto widest = stowage::max(hidden, feed_forward);
 // [symbols]
 
-/// 32 activations as 16-bit integers, with their scale and their sum: what the decode kernels multiply 4-bit and
-/// 8-bit weights with. 8 bits would be as fast to load and wrong in the third digit of the logits.
+/// 32 activations as 16-bit integers, with their scale and their sum: what the decode kernels multiply 4-bit and 8-bit
+/// weights with.
 struct activation_block {
   static constexpr std::string_view element_name = "q16";
   static constexpr std::size_t elements_per_block = 32;

@@ -8,7 +8,9 @@
 #include <atomic>
 #include <cmath>
 
-// OpenBLAS has threads of its own; here a call is the share of one of the engine's threads.
+// OpenBLAS has threads of its own; here a call is the share of one of the engine's threads. Weak, so that another BLAS
+// will do.
+// NOLINTNEXTLINE(readability-redundant-declaration)
 extern "C" [[gnu::weak]] void openblas_set_num_threads(int);
 
 namespace engine {

@@ -174,7 +174,7 @@ template std::array<float, tile_rows> dot<tile_rows>(const matrix&, std::size_t,
                                                      std::size_t);
 
 void normalise(const float* values, const matrix& weights, float epsilon, float* result) {
-  const float* scale = weights.row<float>(0);
+  const auto* scale = weights.row<float>(0);
   float squares = 0.0F;
   for (std::size_t at = 0; at < weights.columns; ++at) squares += values[at] * values[at];
   const float factor = 1.0F / std::sqrt(squares / static_cast<float>(weights.columns) + epsilon);
@@ -209,7 +209,7 @@ float gated(float gate, float up) { return gate / (1.0F + std::exp(-gate)) * up;
 std::uint64_t ranked(float logit, std::uint32_t token) {
   const auto bits = std::bit_cast<std::uint32_t>(logit);
   const std::uint32_t ordered = (bits & 0x80000000U) != 0 ? ~bits : bits | 0x80000000U;
-  return std::uint64_t{ordered} << 32 | static_cast<std::uint32_t>(~token);
+  return std::uint64_t{ordered} << 32 | ~token;
 }
 
 } // namespace engine
