@@ -201,7 +201,7 @@ template <class Fields> void cpu_engine<Fields>::attend_prefill(std::size_t laye
   const std::size_t dim = shape.head_dim;
   const std::size_t width = arena_->attention.qkv.extent(1);
   const float scale = 1.0F / std::sqrt(static_cast<float>(dim));
-  workers_.run([&](std::size_t worker) {
+  workers_.run(workers_.count(), [&](std::size_t worker) {
     float* const keys = scratch.keys.row(worker).data();
     float* const values = scratch.values.row(worker).data();
     float* const scores = scratch.scores.row(worker).data();
