@@ -14,6 +14,8 @@ RAW_STRING = re.compile(r'R"(\w*)\(.*?\)\1"')  # whose quotes Doxygen counts
 HEAD = re.compile(r"(template <|requires\b|\S.*\|\|$)[^;{]*$")
 
 BACKEND = "Member of the concept stowage::backend, which says what it does."
+ELASTIC = ("Member of the concept stowage::elastic_backend, or stowage::page_source for pages, which says what it "
+           "does.")
 TRAIT = "What the library reads of a trait: \"Write a trait\" in the documentation says what it means."
 FORMULA = "What the library reads of a formula or condition; not for callers."
 CONTENT = "What the library reads of a field's content; not for callers."
@@ -24,6 +26,10 @@ CONVENTIONS = [(re.compile(pattern), sentence) for pattern, sentence in (
     (r"^status deallocate\(void\* ", BACKEND),
     (r"^void (zero|copy_to_host|copy_from_host|synchronize)\(stream_type\b", BACKEND),
     (r"\bbool is_capturing\(stream_type\b", "Whether the stream is being captured: member of stowage::capturing_backend."),
+    (r"\b(granularity|largest_piece)\(\) const \{", ELASTIC),
+    (r"^(\[\[nodiscard\]\] )?(void|bool|std::size_t|status|void\*|std::byte\*) (reserve|unreserve|map|unmap|keep|maps|"
+     r"mapped_bytes|save|restore|saved_bytes|forget|allocate_host|deallocate_host)\((stream_type|Stream|host_stream|"
+     r"(const )?void\*|std::byte\*|std::size_t)", ELASTIC),
     (r"^using stowage_trait = void;", "Marks a trait."),
     (r"^static constexpr (std::size_t|bool|auto|row_pass|std::int\w+) (start_alignment|minimum_bytes|minimum_formula|"
      r"absent_bytes|tail_bytes|copy_count|cleared_at_construction|fill_numerator|fill_denominator|element_offset|"

@@ -27,12 +27,15 @@ enum class elastic_placement : unsigned char {
 
 /// How an elastic arena is made. `stream` orders what construction does on the device.
 template <class Stream> struct elastic_options {
+  /// Whether fields keep their places.
   elastic_placement where = elastic_placement::stable;
+  /// Orders what construction does.
   Stream stream{};
 };
 
 /// For `sleep(keep_contents)`.
 struct keep_contents_t {};
+/// Tells `sleep` to keep what the fields hold.
 inline constexpr keep_contents_t keep_contents{};
 
 namespace detail {
@@ -62,9 +65,12 @@ class elastic_arena : public arena<Fields, Params, Backend> {
       "it needs");
 
 public:
+  /// The plan that it is made from.
   using plan_type = typename base::plan_type;
   using stream_type = typename base::stream_type;
+  /// Where the fields have their places.
   using reservation_type = reservation<plan_type>;
+  /// The options of the constructor.
   using options_type = elastic_options<stream_type>;
 
   /// All or nothing, as an arena. Throws bounds_error where the plan is beyond the reservation, out_of_memory
@@ -142,6 +148,7 @@ public:
   void resize(const Params& params, stream_type stream = {}) {
     resize(plan_type(params).with_guards(base::plan_.guard_bytes()), stream);
   }
+  /// The same for a plan that is already made, such as one with sizes that were passed in.
   void resize(const plan_type& wanted, stream_type stream = {}) {
     refuse_where_impossible("resize", stream);
     if (asleep() && keeps_contents_) detail::refuse_resize_with_contents();
@@ -172,8 +179,9 @@ public:
   [[nodiscard]] std::size_t mapped_bytes() {
     return base::slab_ == nullptr ? 0 : base::backend().mapped_bytes(base::slab_);
   }
-  /// Bytes that the plan in force takes when it is awake, or another plan would take.
+  /// Bytes of memory that the plan in force takes when the arena is awake; whole granules.
   [[nodiscard]] std::size_t bytes_awake() { return bytes_awake(base::plan_); }
+  /// The same for another plan. Throws bounds_error for one beyond the reservation.
   [[nodiscard]] std::size_t bytes_awake(const plan_type& plan) {
     std::size_t bytes = 0;
     for (const mapped_range& range : ranges_of(placed(plan, room_, where_))) bytes += range.bytes;
@@ -185,6 +193,7 @@ public:
   }
   /// Where the fields have their places.
   [[nodiscard]] const reservation_type& room() const { return room_; }
+  /// Whether fields keep their places.
   [[nodiscard]] elastic_placement where() const { return where_; }
 
   /// As an arena's, for a plan that any arena could be made from.
@@ -343,10 +352,12 @@ private:
   bool keeps_contents_ = false;
 };
 
+/// A backend given by name is referred to, a temporary one is taken over.
 template <class Fields, class Params, class Backend>
 elastic_arena(const plan<Fields, Params>&, const plan<Fields, Params>&, Backend&&,
               elastic_options<typename std::remove_reference_t<Backend>::stream_type> = {})
     -> elastic_arena<Fields, Params, Backend>;
+/// The same with a reservation.
 template <class Fields, class Params, class Backend>
 elastic_arena(const plan<Fields, Params>&, const reservation<plan<Fields, Params>>&, Backend&&,
               elastic_options<typename std::remove_reference_t<Backend>::stream_type> = {})

@@ -104,6 +104,7 @@ public:
   /// memory of one's own that counts too. Throws out_of_memory where there are not so many.
   void make_room(std::size_t bytes) { make_room_beside(nullptr, bytes); }
 
+  /// Bytes that may be mapped by all members together.
   [[nodiscard]] std::size_t budget() const { return budget_; }
   /// Bytes that the members have mapped now.
   [[nodiscard]] std::size_t mapped_bytes() const {
@@ -111,6 +112,7 @@ public:
     for (const auto& each : members_) bytes += each->mapped_bytes();
     return bytes;
   }
+  /// How many arenas are members.
   [[nodiscard]] std::size_t members() const { return members_.size(); }
 
 private:

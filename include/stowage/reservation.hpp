@@ -65,13 +65,15 @@ public:
 
   /// Bytes that an instance of a field can have at most; 0 where it has no place.
   [[nodiscard]] constexpr std::size_t bytes(std::size_t field) const { return bytes_[field]; }
-  /// Bytes from the start of the slab to the field, and from one instance to the next.
+  /// Bytes from the start of the slab to the field.
   [[nodiscard]] constexpr std::size_t offset(std::size_t field) const { return offsets_[field]; }
+  /// Bytes from one instance of the field to the next.
   [[nodiscard]] constexpr std::size_t stride(std::size_t field) const { return strides_[field]; }
   /// Bytes of the guard zones that fit; 0 where none do.
   [[nodiscard]] constexpr std::size_t guard_bytes() const { return guard_bytes_; }
-  /// Bytes of addresses, and the alignment of the first.
+  /// Bytes of addresses.
   [[nodiscard]] constexpr std::size_t slab_bytes() const { return slab_bytes_; }
+  /// Alignment of the first address, in bytes.
   [[nodiscard]] constexpr std::size_t slab_alignment() const { return slab_alignment_; }
 
   /// Throws bounds_error, with the numbers, for a plan with a field that is larger than its place.

@@ -121,15 +121,17 @@ TEST_CASE("carve: larger than its parent is an error with both sizes") {
 
 TEST_CASE("carve: from a field without memory") {
   stowage::arena arena(stowage::make_plan<fields>(seven), stowage::host_backend{});
-  CHECK_THROWS_WITH_AS(static_cast<void>(stowage::carve<other_parts>(arena->absent, seven)),
-                       "stowage: field 'absent': 56 bytes wanted, but the field is absent, released or not "
-                       "bound to an arena",
-                       stowage::usage_error);
+  CHECK_THROWS_WITH_AS(
+      static_cast<void>(stowage::carve<other_parts>(arena->absent, seven)),
+      "stowage: field 'absent': 56 bytes wanted, but the field is absent, released, asleep or not "
+      "bound to an arena",
+      stowage::usage_error);
   CHECK(arena.release().ok());
-  CHECK_THROWS_WITH_AS(static_cast<void>(stowage::carve<other_parts>(arena->scratch, seven)),
-                       "stowage: field 'scratch': 56 bytes wanted, but the field is absent, released or not "
-                       "bound to an arena",
-                       stowage::usage_error);
+  CHECK_THROWS_WITH_AS(
+      static_cast<void>(stowage::carve<other_parts>(arena->scratch, seven)),
+      "stowage: field 'scratch': 56 bytes wanted, but the field is absent, released, asleep or not "
+      "bound to an arena",
+      stowage::usage_error);
   const fields unbound{};
   CHECK_THROWS_AS(static_cast<void>(stowage::carve<other_parts>(unbound.scratch, seven)),
                   stowage::usage_error);

@@ -10,10 +10,13 @@ namespace stowage::inline v0_1 {
 
 /// A part of reserved addresses that holds memory, in bytes from the start of the reservation.
 struct mapped_range {
+  /// Bytes from the start of the reservation.
   std::size_t offset = 0;
+  /// Bytes of the range.
   std::size_t bytes = 0;
 
   friend constexpr bool operator==(const mapped_range&, const mapped_range&) = default;
+  /// The first byte behind it, from the start of the reservation.
   [[nodiscard]] constexpr std::size_t end() const { return offset + bytes; }
 };
 

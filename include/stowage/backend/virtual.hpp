@@ -132,6 +132,7 @@ class virtual_backend_over {
 public:
   using stream_type = typename Inner::stream_type;
 
+  /// Clears and copies by the one, maps by the other.
   explicit virtual_backend_over(Inner inner, Pages pages)
       : inner_(std::move(inner)), state_(std::make_shared<state>(std::move(pages))) {}
 
@@ -278,6 +279,7 @@ public:
 
   /// What clears and copies.
   [[nodiscard]] Inner& inner() { return inner_; }
+  /// The same, unchangeable.
   [[nodiscard]] const Inner& inner() const { return inner_; }
   /// Where addresses and memory come from.
   [[nodiscard]] Pages& pages() { return state_->pages; }

@@ -20,8 +20,11 @@ namespace stowage::inline v0_1 {
 
 /// The system's calls that host memory is mapped with; a test puts others in their place.
 struct host_calls {
+  /// mmap
   void* (*map)(void*, std::size_t, int, int, int, off_t) = ::mmap;
+  /// munmap
   int (*unmap)(void*, std::size_t) = ::munmap;
+  /// mprotect
   int (*protect)(void*, std::size_t, int) = ::mprotect;
 };
 
@@ -29,6 +32,7 @@ struct host_calls {
 struct virtual_host_options {
   /// Bytes that memory comes in: a multiple of the system's page, which 0 stands for.
   std::size_t granularity = 0;
+  /// What memory is mapped with.
   host_calls calls{};
 };
 
@@ -36,6 +40,7 @@ struct virtual_host_options {
 /// given back at once.
 class host_pages {
 public:
+  /// Throws usage_error for a granularity that is no power of two or smaller than a page.
   explicit host_pages(const virtual_host_options& options = {})
       : calls_(options.calls), page_(static_cast<std::size_t>(::sysconf(_SC_PAGESIZE))),
         granularity_(options.granularity == 0 ? page_ : options.granularity) {
@@ -127,6 +132,7 @@ private:
 /// Elastic host memory: the counterpart of cuda::virtual_backend, for tests and for work on the CPU.
 class virtual_host_backend : public virtual_backend_over<host_backend, host_pages> {
 public:
+  /// Throws usage_error for a granularity that is no power of two or smaller than a page.
   explicit virtual_host_backend(const virtual_host_options& options = {})
       : virtual_backend_over(host_backend{}, host_pages(options)) {}
 };

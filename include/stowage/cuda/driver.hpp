@@ -15,19 +15,33 @@ namespace stowage::inline v0_1::cuda {
 /// The calls of CUDA's driver that virtual memory needs. A table, so that nothing links to the driver's
 /// library, and so that a test can put calls of its own in.
 struct driver_calls {
+  /// cuGetErrorName
   decltype(&::cuGetErrorName) error_name = nullptr;
+  /// cuMemGetAllocationGranularity
   decltype(&::cuMemGetAllocationGranularity) granularity = nullptr;
+  /// cuMemAddressReserve
   decltype(&::cuMemAddressReserve) reserve = nullptr;
+  /// cuMemAddressFree
   decltype(&::cuMemAddressFree) unreserve = nullptr;
+  /// cuMemCreate
   decltype(&::cuMemCreate) create = nullptr;
+  /// cuMemRelease
   decltype(&::cuMemRelease) release = nullptr;
+  /// cuMemMap
   decltype(&::cuMemMap) map = nullptr;
+  /// cuMemUnmap
   decltype(&::cuMemUnmap) unmap = nullptr;
+  /// cuMemSetAccess
   decltype(&::cuMemSetAccess) set_access = nullptr;
+  /// cuMemGetInfo
   decltype(&::cuMemGetInfo) memory_info = nullptr;
+  /// cuMemHostAlloc
   decltype(&::cuMemHostAlloc) allocate_host = nullptr;
+  /// cuMemFreeHost
   decltype(&::cuMemFreeHost) free_host = nullptr;
+  /// cuMemcpyDtoDAsync
   decltype(&::cuMemcpyDtoDAsync) copy = nullptr;
+  /// cuStreamSynchronize
   decltype(&::cuStreamSynchronize) synchronize = nullptr;
 };
 

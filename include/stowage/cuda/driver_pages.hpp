@@ -134,6 +134,7 @@ public:
     return detail::status_of(*calls_, calls_->free_host(address), "cuMemFreeHost", bytes);
   }
 
+  /// The device that the memory is on.
   [[nodiscard]] int device() const noexcept { return device_; }
 
 private:

@@ -28,9 +28,10 @@ class virtual_backend : public virtual_backend_over<backend, driver_pages<>> {
   using base = virtual_backend_over<backend, driver_pages<>>;
 
 public:
-  /// On the current device, or the given one. Throws error where the device, or its driver, has no virtual
+  /// On the current device. Throws error where the device, or its driver, has no virtual
   /// memory management.
   explicit virtual_backend(virtual_options options = {}) : virtual_backend(current_device(), options) {}
+  /// On the given device.
   explicit virtual_backend(int device, virtual_options options = {})
       : base(backend(device, {memory_kind::device, options.stream}),
              driver_pages<>(device, options.largest_handle, loaded_driver_calls())),
@@ -46,7 +47,9 @@ public:
     return base::deallocate(address, bytes, alignment);
   }
 
+  /// The device that the memory is on.
   [[nodiscard]] int device() const noexcept { return inner().device(); }
+  /// memory_kind::device.
   [[nodiscard]] memory_kind memory() const noexcept { return inner().memory(); }
 
 private:
