@@ -37,6 +37,7 @@ public:
              driver_pages<>(device, options.largest_handle, loaded_driver_calls())),
         stream_(options.stream) {}
 
+  /// Waits for the device, as cudaFree does.
   status deallocate(void* address, std::size_t bytes, std::size_t alignment) noexcept {
     const device_guard guard(device());
     cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
@@ -44,6 +45,11 @@ public:
     if (code == cudaErrorStreamCaptureImplicit) static_cast<void>(cudaGetLastError());
     if (code == cudaErrorStreamCaptureImplicit || capture != cudaStreamCaptureStatusNone)
       return failure{"cuMemUnmap", {}, 0, "the stream captures; release after the capture ends", bytes};
+    // As cudaFree does: cuMemUnmap waits for nothing, and a pass may still be on its way.
+    if (cudaDeviceSynchronize() == cudaErrorStreamCaptureUnsupported) {
+      static_cast<void>(cudaGetLastError());
+      return failure{"cuMemUnmap", {}, 0, "another stream captures; release after the capture ends", bytes};
+    }
     return base::deallocate(address, bytes, alignment);
   }
 
