@@ -428,7 +428,7 @@ private:
   }
 
   /// Adds whole fields, those that take(number) says, in slab order.
-  template <class Pass, class Take> void add_fields(Pass& pass, const Take& take) const {
+  template <class Pass, class Take> STOWAGE_NOINLINE void add_fields(Pass& pass, const Take& take) const {
     const bool contiguous = slab_ != nullptr && plan_.is_contiguous();
     for (const std::size_t field : detail::slab_order<Fields, Params>) {
       if (addresses_[field] == nullptr || !take(field)) continue;

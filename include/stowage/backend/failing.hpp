@@ -77,7 +77,9 @@ private:
   std::array<std::size_t, 6> seen_{};
   std::size_t outstanding_ = 0;
 };
+/// Without an argument it is over host memory.
 failing_backend() -> failing_backend<>;
+/// With one it is over that backend.
 template <backend Inner> failing_backend(Inner) -> failing_backend<Inner>;
 static_assert(backend<failing_backend<>>);
 

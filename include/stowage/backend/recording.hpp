@@ -92,7 +92,9 @@ private:
   std::vector<recorded_call> calls_;
   std::size_t lost_ = 0;
 };
+/// Without an argument it is over host memory.
 recording_backend() -> recording_backend<>;
+/// With one it is over that backend.
 template <backend Inner> recording_backend(Inner) -> recording_backend<Inner>;
 static_assert(backend<recording_backend<>>);
 

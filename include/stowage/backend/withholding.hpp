@@ -94,7 +94,9 @@ private:
   std::vector<segment> passed_on_;
   std::vector<segment> asked_;
 };
+/// Without an argument it is over host memory.
 withholding_backend() -> withholding_backend<>;
+/// With one it is over that backend.
 template <backend Inner> withholding_backend(Inner) -> withholding_backend<Inner>;
 static_assert(backend<withholding_backend<>>);
 
