@@ -286,13 +286,14 @@ public:
   }
 
   /// Gives all memory back. Never throws; goes on after a failure and returns the first one, with the field's
-  /// name
-  /// ("slab" for the one allocation). A second call does nothing and reports success.
+  /// name ("slab" for the one allocation). A second call does nothing and reports success. Where the backend
+  /// refuses, since the stream captures, the arena stays as it is and can be released later.
   STOWAGE_NOINLINE status release() noexcept {
     if (released()) return {};
+    const status first_failure = deallocate();
+    if (first_failure.error().refused) return first_failure;
     state_ = detail::arena_state::released;
     generation_ = detail::next_generation();
-    const status first_failure = deallocate();
     bind(); // to nothing
     return first_failure;
   }
@@ -357,7 +358,12 @@ private:
         first_failure.merge(
             backend_.get().deallocate(addresses_[field], layout.allocated(), layout.alignment),
             plan_type::name(field));
+        if (first_failure.error().refused) break; // as it refused the first one
       }
+    }
+    if (first_failure.error().refused) {
+      if (state_ == detail::arena_state::ready) detail::forbid_padding(*this);
+      return first_failure;
     }
     slab_ = nullptr;
     addresses_ = {};

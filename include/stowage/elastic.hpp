@@ -166,7 +166,7 @@ public:
   /// Whether it sleeps.
   [[nodiscard]] bool asleep() const { return base::state_ == detail::arena_state::asleep; }
   /// Whether it sleeps and keeps what its fields hold.
-  [[nodiscard]] bool keeps_contents() const { return keeps_contents_; }
+  [[nodiscard]] bool keeps_contents() const { return asleep() && keeps_contents_; }
   /// Gives the host memory back that sleep(keep_contents) took. A sleeping arena loses what it kept.
   status forget_contents() noexcept {
     if (base::slab_ == nullptr) return {};
@@ -184,6 +184,7 @@ public:
   /// The same for another plan. Throws bounds_error for one beyond the reservation.
   [[nodiscard]] std::size_t bytes_awake(const plan_type& plan) {
     std::size_t bytes = 0;
+    if (base::released()) return bytes;
     for (const mapped_range& range : ranges_of(placed(plan, room_, where_))) bytes += range.bytes;
     return bytes;
   }
@@ -234,7 +235,7 @@ private:
         base::backend().save(stream, base::slab_);
       }
       lie_down();
-      keeps_contents_ = keep;
+      keeps_contents_ = keep && base::slab_ != nullptr;
     }
     if (mapped_bytes() != 0) map(stream, {});
   }

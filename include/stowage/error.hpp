@@ -76,6 +76,8 @@ struct failure {
   std::size_t bytes = 0;
   /// The label of the resource in a teardown; empty outside.
   std::string_view label{};
+  /// Nothing was done, since the moment does not allow it: the same call can be made later.
+  bool refused = false;
 };
 
 /// The result of an operation that never throws: success, or the first failure.

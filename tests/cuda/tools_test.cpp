@@ -8,6 +8,7 @@
 #include <stowage/cuda/checksum.hpp>
 #include <stowage/cuda/nvtx.hpp>
 #include <stowage/cuda/resource.hpp>
+#include <stowage/cuda/virtual.hpp>
 #include <stowage/guards.hpp>
 #include <stowage/stowage.hpp>
 
@@ -88,6 +89,28 @@ TEST_CASE(
     CHECK(one.sum_of_squares == device[index].sum_of_squares);
     ++index;
   });
+}
+
+TEST_CASE("tools: a release while the stream captures is refused, and made up for after it") {
+  const auto plan = stowage::make_plan<fields>(params{tokens{3}});
+  const test::stream on;
+  stowage::arena ordinary(plan, scuda::backend({.stream = scuda::stream(on.get())}), {.stream = on.get()});
+  stowage::arena mapped(plan, scuda::virtual_backend({.stream = scuda::stream(on.get())}),
+                        {.stream = on.get()});
+  test::cuda(cudaStreamBeginCapture(on.get(), cudaStreamCaptureModeThreadLocal));
+  for (const stowage::status& refused : {ordinary.release(), mapped.release()}) {
+    CHECK(refused.error().refused);
+    CHECK(refused.error().reason == "the stream captures; release after the capture ends");
+  }
+  CHECK(!ordinary.released());
+  CHECK(!mapped.released());
+  cudaGraph_t graph = nullptr;
+  test::cuda(cudaStreamEndCapture(on.get(), &graph));
+  test::cuda(cudaGraphDestroy(graph));
+  CHECK_NOTHROW(ordinary.zero_all(on.get()));
+  CHECK_NOTHROW(mapped.zero_all(on.get()));
+  CHECK(ordinary.release().ok());
+  CHECK(mapped.release().ok());
 }
 
 TEST_CASE("tools: the checksum on the device is refused while the stream captures and after release") {

@@ -37,6 +37,21 @@ struct bump_backend {
   void synchronize(stream_type) {}
 };
 
+/// Refuses to give memory back for as long as it is told, as a backend does whose stream captures.
+struct refusing_backend : bump_backend {
+  bool refuses = false;
+  std::size_t given_back = 0;
+  stowage::status deallocate(void*, std::size_t, std::size_t) noexcept {
+    if (refuses) {
+      stowage::failure refusal{"deallocate", {}, 0, "not now", 0};
+      refusal.refused = true;
+      return refusal;
+    }
+    ++given_back;
+    return {};
+  }
+};
+
 } // namespace test
 
 namespace {
@@ -156,6 +171,31 @@ TEST_CASE("arena: release goes on after a failure and tells the first, with the 
   CHECK(arena.release().message() == "deallocate of 'slab' (" + std::to_string(plan.slab_bytes()) +
                                          " bytes) failed with code 719: made to fail");
   CHECK(backend.outstanding() == 0);
+}
+
+TEST_CASE("arena: a release that is refused changes nothing, and is made up for later") {
+  for (const placement where : {placement::slab, placement::separate}) {
+    test::refusing_backend memory;
+    stowage::arena arena(plan, memory, {.where = where});
+    const auto generation = arena.generation();
+    memory.refuses = true;
+    for (int attempt = 0; attempt < 2; ++attempt) {
+      const stowage::status refused = arena.release();
+      CHECK(!refused.ok());
+      CHECK(refused.error().refused);
+      CHECK(!arena.released());
+      CHECK(arena.generation() == generation);
+      CHECK(arena->states.bytes() == 64); // 4 rows of 4 floats
+      CHECK(arena->states.data() != nullptr);
+    }
+    CHECK_NOTHROW(arena.zero_all());
+    memory.refuses = false;
+    CHECK(arena.release().ok());
+    CHECK(arena.released());
+    CHECK(memory.given_back == (where == placement::slab ? 1 : allocations_apart));
+    CHECK(arena.release().ok());
+    CHECK(memory.given_back == (where == placement::slab ? 1 : allocations_apart));
+  }
 }
 
 TEST_CASE("arena: the destructor and a move assignment swallow a failure to give back") {

@@ -369,7 +369,10 @@ TEST_CASE("elastic: release while asleep, moves, and what is left of an arena th
     CHECK(arena.released()); // NOLINT(bugprone-use-after-move)
     CHECK_FALSE(arena.asleep());
     CHECK(arena.mapped_bytes() == 0);
+    CHECK(arena.bytes_awake() == 0);
+    CHECK_FALSE(arena.keeps_contents());
     CHECK(moved.asleep());
+    CHECK(moved.keeps_contents());
     auto other = stowage::elastic_arena(fields_plan({tokens{10}, true}), fields_plan({tokens{1000}, true}),
                                         host_rig::make());
     other = std::move(moved);

@@ -73,13 +73,9 @@ public:
   /// Tolerates a runtime that is being unloaded at the end of the process.
   status deallocate(void* address, std::size_t bytes, std::size_t) noexcept {
     const device_guard guard(device_);
-    cudaError_t code = guard.status();
-    cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
-    if (code == cudaSuccess) code = cudaStreamIsCapturing(options_.stream.get(), &capture);
-    if (code == cudaSuccess && capture != cudaStreamCaptureStatusNone) {
-      return failure{name_of_free(), {}, 0, "the stream captures; release after the capture ends", bytes};
-    }
-    if (code == cudaSuccess) code = free_to(address);
+    if (const status can = detail::can_give_back(guard, options_.stream, name_of_free(), bytes); !can)
+      return can;
+    const cudaError_t code = free_to(address);
     if (code == cudaSuccess || code == cudaErrorCudartUnloading) return {};
     static_cast<void>(cudaGetLastError());
     return failure{name_of_free(), {}, static_cast<int>(code), cudaGetErrorName(code), bytes};

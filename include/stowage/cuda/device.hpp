@@ -1,8 +1,13 @@
 #pragma once
 
 #include <stowage/cuda/error.hpp>
+#include <stowage/cuda/stream.hpp>
+#include <stowage/error.hpp>
 
 #include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <string_view>
 
 namespace stowage::inline v0_1::cuda {
 
@@ -40,5 +45,27 @@ private:
   bool changed_ = false;
   cudaError_t status_;
 };
+
+namespace detail {
+
+/// Success where memory can be given back now; else the failure that says why not, refused while a stream
+/// captures.
+inline status can_give_back(const device_guard& guard, stream on, std::string_view call,
+                            std::size_t bytes) noexcept {
+  cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
+  cudaError_t code = guard.status();
+  if (code == cudaSuccess) code = cudaStreamIsCapturing(on.get(), &capture);
+  if (code != cudaSuccess) static_cast<void>(cudaGetLastError());
+  // The legacy stream, while another one captures, gives the error.
+  if (code == cudaErrorStreamCaptureImplicit || capture != cudaStreamCaptureStatusNone) {
+    failure refusal{call, {}, 0, "the stream captures; release after the capture ends", bytes};
+    refusal.refused = true;
+    return refusal;
+  }
+  if (code == cudaSuccess || code == cudaErrorCudartUnloading) return {};
+  return failure{call, {}, static_cast<int>(code), cudaGetErrorName(code), bytes};
+}
+
+} // namespace detail
 
 } // namespace stowage::inline v0_1::cuda

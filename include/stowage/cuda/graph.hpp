@@ -27,7 +27,7 @@ public:
   }
 
   /// Captures a zero pass as one kernel node on a stream that is capturing, and keeps hold of the node.
-  /// Throws usage_error where the stream does not capture.
+  /// Throws usage_error where the stream does not capture. The stream's device must be the current one.
   static zero_node capture(stream on, std::span<const segment> segments) {
     if (!is_capturing(on)) throw usage_error("stowage: zero_node::capture needs a stream that is capturing");
     check_count(segments.size());
@@ -91,7 +91,7 @@ private:
 };
 
 /// Captures the row pass of an arena over `count` tokens as a node that can be updated for another count:
-/// `node.update(graph, arena.row_segments(other).view())`.
+/// `node.update(graph, arena.row_segments(other).view())`. The arena's device must be the current one.
 template <class Fields, class Params, class Backend>
 [[nodiscard]] zero_node capture_zero_rows(const arena<Fields, Params, Backend>& arena, stream on,
                                           tokens count) {

@@ -86,6 +86,7 @@ public:
   }
   status deallocate(void* address, std::size_t bytes, std::size_t alignment) noexcept {
     const device_guard guard(device());
+    if (const status can = detail::can_give_back(guard, stream_, "deallocate", bytes); !can) return can;
     try {
       detail::deallocate_to(*resource_, ::cuda::stream_ref(stream_.get()), address, bytes, alignment);
       return {};

@@ -40,15 +40,15 @@ public:
   /// Waits for the device, as cudaFree does.
   status deallocate(void* address, std::size_t bytes, std::size_t alignment) noexcept {
     const device_guard guard(device());
-    cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
-    const cudaError_t code = cudaStreamIsCapturing(stream_.get(), &capture);
-    if (code == cudaErrorStreamCaptureImplicit) static_cast<void>(cudaGetLastError());
-    if (code == cudaErrorStreamCaptureImplicit || capture != cudaStreamCaptureStatusNone)
-      return failure{"cuMemUnmap", {}, 0, "the stream captures; release after the capture ends", bytes};
-    // As cudaFree does: cuMemUnmap waits for nothing, and a pass may still be on its way.
-    if (cudaDeviceSynchronize() == cudaErrorStreamCaptureUnsupported) {
-      static_cast<void>(cudaGetLastError());
-      return failure{"cuMemUnmap", {}, 0, "another stream captures; release after the capture ends", bytes};
+    if (const status can = detail::can_give_back(guard, stream_, "cuMemUnmap", bytes); !can) return can;
+    // As cudaFree does: cuMemUnmap waits for nothing, and a pass may still be on its way. What the device's work
+    // failed with is told by the next call.
+    const cudaError_t code = cudaDeviceSynchronize();
+    if (code != cudaSuccess) static_cast<void>(cudaGetLastError());
+    if (code == cudaErrorStreamCaptureUnsupported) {
+      failure refusal{"cuMemUnmap", {}, 0, "another stream captures; release after the capture ends", bytes};
+      refusal.refused = true;
+      return refusal;
     }
     return base::deallocate(address, bytes, alignment);
   }
