@@ -23,7 +23,9 @@ target_compile_options(stowage_strict INTERFACE
   "$<$<COMPILE_LANG_AND_ID:CUDA,NVIDIA>:-Xcompiler=${nvcc_host_warnings}>")
 # g++ 12 takes some concatenations of strings for overlapping copies, in the standard library's own header.
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
-  target_compile_options(stowage_strict INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>")
+  target_compile_options(stowage_strict INTERFACE
+    "$<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>"
+    "$<$<COMPILE_LANG_AND_ID:CUDA,NVIDIA>:-Xcompiler=-Wno-restrict>")
 endif()
 if(STOWAGE_WARNINGS_AS_ERRORS)
   target_compile_options(stowage_strict INTERFACE

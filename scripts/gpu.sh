@@ -12,7 +12,7 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
 build=$root/build/gpu
 bin=$build/bin
 programs=(stowage_cuda_tests_cpp stowage_cuda_tests_cu example_cuda_graph_decode_loop example_cuda_zeroing_experiment
-  example_cuda_take_turns stowage_dlpack_cuda_library bench_cuda_zero_passes bench_cuda_elastic)
+  example_cuda_take_turns stowage_dlpack_cuda_library bench_cuda_zero_passes bench_cuda_elastic example_cuda_kernels)
 
 build_programs() {
   local nvcc library
@@ -90,6 +90,7 @@ run_programs() {
   step "dlpack torch" 60 python3 "$root/tests/cuda/python/dlpack_torch.py" "$bin/libstowage_dlpack_cuda_library.so"
   step "zeroing experiment" 60 "$bin/example_cuda_zeroing_experiment"
   step "take turns" 60 "$bin/example_cuda_take_turns"
+  step "kernels" 60 "$bin/example_cuda_kernels"
 
   sanitizer=$(command -v compute-sanitizer || ls /usr/local/cuda/bin/compute-sanitizer 2>/dev/null)
   if [[ -z $sanitizer ]]; then

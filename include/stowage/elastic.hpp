@@ -157,6 +157,11 @@ public:
     if (same || asleep() || base::slab_ == nullptr) {
       if (!same && addresses_change(next)) base::generation_ = detail::next_generation();
       base::plan_ = next;
+      // What an earlier resize could not give back.
+      if (!asleep() && mapped_bytes() != bytes_awake()) {
+        base::backend().synchronize(stream);
+        map(stream, ranges_of(base::plan_));
+      }
       return;
     }
     base::backend().synchronize(stream);

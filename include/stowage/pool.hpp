@@ -85,13 +85,16 @@ public:
     self.last_used = ++clock_;
   }
   /// Resizes a member and notes that it is used; makes room for what it grows by. One that sleeps and keeps its
-  /// contents is woken first.
+  /// contents is woken first. Throws bounds_error for a plan beyond the reservation, and out_of_memory for one
+  /// beyond the budget, also where it sleeps; then nothing has changed, for the others neither.
   template <class Arena> void resize(Arena& arena, const typename Arena::plan_type::params_type& params) {
-    if (arena.keeps_contents()) wake(arena);
     member& self = find(arena, "resize");
     const typename Arena::plan_type wanted =
         typename Arena::plan_type(params).with_guards(arena.plan().guard_bytes());
-    const std::size_t bytes = arena.asleep() ? 0 : arena.bytes_awake(wanted);
+    const std::size_t awake = arena.bytes_awake(wanted);
+    if (awake > budget_) detail::throw_no_room_in_pool(awake, budget_, 0);
+    if (arena.keeps_contents()) wake(arena);
+    const std::size_t bytes = arena.asleep() ? 0 : awake;
     const std::size_t mapped = arena.mapped_bytes();
     make_room_beside(&self, bytes > mapped ? bytes - mapped : 0);
     with_more_room(self, [&] { arena.resize(wanted, static_cast<member_of<Arena>&>(self).stream); });
@@ -151,6 +154,7 @@ private:
   };
 
   template <class Arena> member& find(const Arena& arena, const char* what) {
+    if (arena.released()) detail::refuse_pass(what, detail::arena_state::released);
     for (const auto& each : members_) {
       if (each->arena == &arena) return *each;
     }

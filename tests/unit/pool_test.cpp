@@ -1,5 +1,7 @@
 // A budget that elastic arenas share.
 
+#include "../support/messages.hpp"
+
 #include <stowage/backend/virtual_host.hpp>
 #include <stowage/pool.hpp>
 #include <stowage/stowage.hpp>
@@ -18,6 +20,7 @@
 namespace {
 
 using stowage::tokens;
+using test::message_of;
 
 constexpr std::size_t granule = 65536;
 
@@ -35,6 +38,14 @@ using fields_plan = stowage::plan<fields, params>;
 /// Memory of the system that runs out.
 struct limited {
   static inline bool full = false;
+  /// The next call that takes memory away fails.
+  static inline bool holds_on = false;
+  static void* map(void* address, std::size_t bytes, int access, int flags, int file, off_t offset) {
+    if (!holds_on || (flags & MAP_FIXED) == 0) return ::mmap(address, bytes, access, flags, file, offset);
+    holds_on = false;
+    errno = ENOMEM;
+    return MAP_FAILED;
+  }
   static int protect(void* address, std::size_t bytes, int access) {
     if (!full) return ::mprotect(address, bytes, access);
     errno = ENOMEM;
@@ -45,16 +56,8 @@ struct limited {
 auto make(std::size_t rows, std::size_t most = 10) {
   return stowage::elastic_arena(
       fields_plan({tokens{rows}}), fields_plan({tokens{most}}),
-      stowage::virtual_host_backend({.granularity = granule, .calls = {::mmap, ::munmap, limited::protect}}));
-}
-
-template <class Error, class Call> std::string message_of(const Call& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return {};
+      stowage::virtual_host_backend(
+          {.granularity = granule, .calls = {limited::map, ::munmap, limited::protect}}));
 }
 
 } // namespace
@@ -108,6 +111,52 @@ TEST_CASE("pool: a resize makes room for what it grows by") {
   pool.resize(first, {tokens{2}}); // nothing to map
   CHECK(first.asleep());
   CHECK_FALSE(second.asleep());
+}
+
+TEST_CASE("pool: a resize that is refused changes nothing, for the others neither") {
+  auto kept = make(2);
+  auto other = make(4);
+  stowage::pool pool(4 * granule);
+  pool.add(kept);
+  std::memset(kept->states.data(), 7, 2 * granule);
+  pool.add(other, {}, stowage::pool_contents::lose); // kept sleeps
+  std::memset(other->states.data(), 8, 4 * granule);
+  REQUIRE(kept.keeps_contents());
+  const auto nothing_changed = [&] {
+    CHECK(kept.keeps_contents());
+    CHECK(kept.params().capacity.value == 2);
+    CHECK_FALSE(other.asleep());
+    CHECK(other->states.data()[4 * granule - 1] == 8);
+  };
+  CHECK_THROWS_AS(pool.resize(kept, {tokens{11}}), stowage::bounds_error); // reserved for 10
+  nothing_changed();
+  CHECK(message_of<stowage::out_of_memory>([&] { pool.resize(kept, {tokens{5}}); }) ==
+        "stowage: out of memory: 327680 bytes wanted: the pool's budget is 262144 bytes, and 0 of them are "
+        "mapped by "
+        "arenas that it cannot put to sleep for this");
+  nothing_changed();
+}
+
+TEST_CASE("pool: a released member is refused") {
+  auto arena = make(2);
+  stowage::pool pool(4 * granule);
+  pool.add(arena);
+  CHECK(arena.release().ok());
+  CHECK(test::contains(message_of<stowage::usage_error>([&] { pool.wake(arena); }), "released"));
+  CHECK(
+      test::contains(message_of<stowage::usage_error>([&] { pool.resize(arena, {tokens{1}}); }), "released"));
+  pool.remove(arena);
+  CHECK(pool.members() == 0);
+}
+
+TEST_CASE("elastic: a resize to the plan in force gives back what an earlier one could not") {
+  auto arena = make(8);
+  limited::holds_on = true;
+  CHECK_THROWS_AS(arena.resize({tokens{3}}), stowage::backend_error);
+  CHECK(arena.params().capacity.value == 3);
+  CHECK(arena.mapped_bytes() == 8 * granule);
+  arena.resize({tokens{3}});
+  CHECK(arena.mapped_bytes() == 3 * granule);
 }
 
 TEST_CASE("pool: what is beyond the budget is refused with the numbers") {

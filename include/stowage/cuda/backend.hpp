@@ -52,11 +52,7 @@ public:
   [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) {
     const device_guard guard(device_);
     guard.check();
-    if (cuda::is_capturing(options_.stream)) {
-      stowage::detail::message text;
-      text << "stowage: allocating " << bytes << " bytes is not possible while the stream captures";
-      throw usage_error(text.c_str());
-    }
+    detail::require_no_capture(options_.stream, bytes);
     void* address = nullptr;
     const cudaError_t code = allocate_from(address, bytes);
     if (code != cudaSuccess) throw_out_of_memory(code, bytes);

@@ -48,6 +48,21 @@ private:
 
 namespace detail {
 
+/// For work that is impossible while a stream captures; the call and the bytes it was for.
+inline status refusal(std::string_view call, const char* reason, std::size_t bytes) noexcept {
+  failure what{call, {}, 0, reason, bytes};
+  what.refused = true;
+  return what;
+}
+
+/// Throws usage_error while the stream captures.
+inline void require_no_capture(stream on, std::size_t bytes) {
+  if (!is_capturing(on)) return;
+  stowage::detail::message text;
+  text << "stowage: allocating " << bytes << " bytes is not possible while the stream captures";
+  throw usage_error(text.c_str());
+}
+
 /// Success where memory can be given back now; else the failure that says why not, refused while a stream
 /// captures.
 inline status can_give_back(const device_guard& guard, stream on, std::string_view call,
@@ -58,9 +73,7 @@ inline status can_give_back(const device_guard& guard, stream on, std::string_vi
   if (code != cudaSuccess) static_cast<void>(cudaGetLastError());
   // The legacy stream, while another one captures, gives the error.
   if (code == cudaErrorStreamCaptureImplicit || capture != cudaStreamCaptureStatusNone) {
-    failure refusal{call, {}, 0, "the stream captures; release after the capture ends", bytes};
-    refusal.refused = true;
-    return refusal;
+    return refusal(call, "the stream captures; release after the capture ends", bytes);
   }
   if (code == cudaSuccess || code == cudaErrorCudartUnloading) return {};
   return failure{call, {}, static_cast<int>(code), cudaGetErrorName(code), bytes};

@@ -70,9 +70,9 @@ public:
         code = calls_->release(handle);
         if (code == CUDA_SUCCESS) return; // the mapping keeps the memory
       }
-      static_cast<void>(calls_->unmap(number(address), bytes));
+      static_cast<void>(twice([&] { return calls_->unmap(number(address), bytes); }));
     }
-    static_cast<void>(calls_->release(handle));
+    static_cast<void>(twice([&] { return calls_->release(handle); }));
     detail::throw_driver_failure(*calls_, code, call, bytes);
   }
 
@@ -111,7 +111,7 @@ public:
           result.push_back(kept[index]);
           continue;
         }
-        static_cast<void>(calls_->unmap(number(address), bytes));
+        static_cast<void>(twice([&] { return calls_->unmap(number(address), bytes); }));
       }
       first_failure.merge(detail::status_of(*calls_, code, call, bytes), {}); // these contents are lost
     }
@@ -214,13 +214,14 @@ private:
     return calls_->synchronize(native(stream)) == CUDA_SUCCESS && copied;
   }
 
-  /// Takes the other addresses away; memory that is mapped in the slab too stays. Nobody comes back to what is
-  /// left here, so what fails is tried once more.
+  /// For what nobody comes back to: what fails is tried once more.
+  template <class Call> static CUresult twice(const Call& call) noexcept {
+    const CUresult code = call();
+    return code == CUDA_SUCCESS ? code : call();
+  }
+
+  /// Takes the other addresses away; memory that is mapped in the slab too stays.
   [[nodiscard]] status drop(const parts_elsewhere& copies) noexcept {
-    const auto twice = [](const auto& call) {
-      const CUresult code = call();
-      return code == CUDA_SUCCESS ? code : call();
-    };
     status first_failure;
     bool empty = true;
     for (const mapped_range& part : copies.mapped) {

@@ -37,6 +37,13 @@ public:
              driver_pages<>(device, options.largest_handle, loaded_driver_calls())),
         stream_(options.stream) {}
 
+  /// Throws usage_error while the stream of the options captures.
+  [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) {
+    const device_guard guard(device());
+    guard.check();
+    detail::require_no_capture(stream_, bytes);
+    return base::allocate(bytes, alignment);
+  }
   /// Waits for the device, as cudaFree does.
   status deallocate(void* address, std::size_t bytes, std::size_t alignment) noexcept {
     const device_guard guard(device());
@@ -46,9 +53,7 @@ public:
     const cudaError_t code = cudaDeviceSynchronize();
     if (code != cudaSuccess) static_cast<void>(cudaGetLastError());
     if (code == cudaErrorStreamCaptureUnsupported) {
-      failure refusal{"cuMemUnmap", {}, 0, "another stream captures; release after the capture ends", bytes};
-      refusal.refused = true;
-      return refusal;
+      return detail::refusal("cuMemUnmap", "another stream captures; release after the capture ends", bytes);
     }
     return base::deallocate(address, bytes, alignment);
   }

@@ -83,11 +83,14 @@ private:
 
   class placed_nodes {
   public:
-    placed_nodes(const Plan& plan, std::size_t field) { plan.place_field(field, nodes_.data()); }
+    // Only the nodes that the field has are written, and looked at.
+    placed_nodes(const Plan& plan, std::size_t field) { // NOLINT(cppcoreguidelines-pro-type-member-init)
+      plan.place_field(field, nodes_.data());
+    }
     const placed_node& operator[](std::uint32_t node) const { return nodes_[node]; }
 
   private:
-    std::array<placed_node, Plan::most_nodes> nodes_{};
+    std::array<placed_node, Plan::most_nodes> nodes_;
   };
 
   [[nodiscard]] STOWAGE_NOINLINE part_list parts_of(std::size_t field) const {
