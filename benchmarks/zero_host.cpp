@@ -2,6 +2,8 @@
 // same bytes, and beside one memset of as many bytes. What is compared runs in turns within one benchmark;
 // the counters are medians and their ratios.
 
+#include "../tests/support/model_params.hpp"
+
 #include <stowage/llm/forward_arena.hpp>
 
 #include <benchmark/benchmark.h>
@@ -23,42 +25,14 @@ using stowage::tokens;
 
 constexpr std::size_t capacity = 512; // M
 
-/// Qwen3-Next-80B-A3B, 32 sequences of at most 4096 tokens, 132 multiprocessors.
-constexpr stowage::llm::forward_params qwen3_next() {
-  stowage::llm::forward_params params;
-  params.vocab_size = 151936;
-  params.hidden_size = 2048;
-  params.intermediate_size = 5632;
-  params.num_hidden_layers = 48;
-  params.num_attention_heads = 16;
-  params.num_key_value_heads = 2;
-  params.head_dim = 256;
-  params.attn_gated = true;
-  params.linear_num_key_heads = 16;
-  params.linear_key_head_dim = 128;
-  params.linear_num_value_heads = 32;
-  params.linear_value_head_dim = 128;
-  params.num_ssm_layers = 36;
-  params.num_experts = 512;
-  params.num_experts_per_tok = 10;
-  params.moe_intermediate_size = 512;
-  params.shared_expert_intermediate_size = 512;
-  params.max_batch_tokens = tokens{capacity};
-  params.max_seq_len = 4096;
-  params.kv_block_size = 16;
-  params.max_batch_size = 32;
-  params.sm_count = 132;
-  return params;
-}
-
 const stowage::llm::forward_plan& plan() {
-  static const stowage::llm::forward_plan result(qwen3_next());
+  static const stowage::llm::forward_plan result(test::qwen3_next(capacity));
   return result;
 }
 
 /// One arena for all benchmarks, so that its pages are there.
 stowage::llm::forward_arena<stowage::host_backend>& host_arena() {
-  static auto result = stowage::llm::make_forward_arena(qwen3_next(), stowage::host_backend{});
+  static auto result = stowage::llm::make_forward_arena(test::qwen3_next(capacity), stowage::host_backend{});
   return result;
 }
 

@@ -2,6 +2,8 @@
 // bytes), what a resize takes, and what a pass on a virtual slab costs against one on an ordinary slab. Each number is the
 // median of its counter; times of the host's clock in milliseconds, passes by events in microseconds.
 
+#include "../../tests/support/model_params.hpp"
+
 #include <stowage/cuda/backend.hpp>
 #include <stowage/cuda/virtual.hpp>
 #include <stowage/elastic.hpp>
@@ -176,23 +178,6 @@ void resize(benchmark::State& state) {
   state.counters["grow_ms"] = median(up);
 }
 
-stowage::llm::forward_params llama(std::size_t capacity) {
-  stowage::llm::forward_params params;
-  params.vocab_size = 128256;
-  params.hidden_size = 4096;
-  params.intermediate_size = 14336;
-  params.num_hidden_layers = 32;
-  params.num_attention_heads = 32;
-  params.num_key_value_heads = 8;
-  params.head_dim = 128;
-  params.max_batch_tokens = tokens{capacity};
-  params.max_seq_len = 4096;
-  params.kv_block_size = 16;
-  params.max_batch_size = 32;
-  params.sm_count = 132;
-  return params;
-}
-
 /// Microseconds of one of `count` passes in a row.
 class pass_timer {
 public:
@@ -253,8 +238,8 @@ void passes(benchmark::State& state) {
   const auto count = static_cast<std::size_t>(state.range(0));
   const bool in_graph = state.range(1) != 0;
   using stowage::elastic_placement;
-  const auto plan = stowage::make_plan<stowage::llm::forward_buffers>(llama(4096));
-  const auto half = stowage::make_plan<stowage::llm::forward_buffers>(llama(2048));
+  const auto plan = stowage::make_plan<stowage::llm::forward_buffers>(test::llama(4096));
+  const auto half = stowage::make_plan<stowage::llm::forward_buffers>(test::llama(2048));
   pass_timer timer;
   const cudaStream_t stream = timer.stream();
   stowage::arena ordinary(plan, stowage::cuda::backend{}, {.stream = stream});

@@ -4,6 +4,8 @@
 // CPU. Times are medians. Options besides those of Google Benchmark: --csv=FILE (and FILE with .notes for
 // .csv).
 
+#include "../../tests/support/model_params.hpp"
+
 #include <stowage/cuda/backend.hpp>
 #include <stowage/llm/forward_arena.hpp>
 #include <stowage/stowage.hpp>
@@ -41,76 +43,13 @@ void check(cudaError_t code) {
   }
 }
 
-// The models of examples/configs that are measured, as the planner reads them.
-
-stowage::llm::forward_params limits(std::size_t capacity) {
-  stowage::llm::forward_params params;
-  params.max_batch_tokens = tokens{capacity};
-  params.max_seq_len = 4096;
-  params.kv_block_size = 16;
-  params.max_batch_size = 32;
-  params.sm_count = 132;
-  return params;
-}
-
-stowage::llm::forward_params qwen3_next(std::size_t capacity) {
-  stowage::llm::forward_params params = limits(capacity);
-  params.vocab_size = 151936;
-  params.hidden_size = 2048;
-  params.intermediate_size = 5632;
-  params.num_hidden_layers = 48;
-  params.num_attention_heads = 16;
-  params.num_key_value_heads = 2;
-  params.head_dim = 256;
-  params.attn_gated = true;
-  params.linear_num_key_heads = 16;
-  params.linear_key_head_dim = 128;
-  params.linear_num_value_heads = 32;
-  params.linear_value_head_dim = 128;
-  params.num_ssm_layers = 36;
-  params.num_experts = 512;
-  params.num_experts_per_tok = 10;
-  params.moe_intermediate_size = 512;
-  params.shared_expert_intermediate_size = 512;
-  return params;
-}
-
-stowage::llm::forward_params deepseek_v3(std::size_t capacity) {
-  stowage::llm::forward_params params = limits(capacity);
-  params.vocab_size = 129280;
-  params.hidden_size = 7168;
-  params.intermediate_size = 18432;
-  params.num_hidden_layers = 61;
-  params.num_attention_heads = 128;
-  params.num_key_value_heads = 128;
-  params.head_dim = 56; // hidden_size / num_attention_heads
-  params.num_experts = 256;
-  params.num_experts_per_tok = 8;
-  params.moe_intermediate_size = 2048;
-  params.kv_lora_rank = 512;
-  params.q_lora_rank = 1536;
-  params.qk_rope_head_dim = 64;
-  return params;
-}
-
-stowage::llm::forward_params llama(std::size_t capacity) {
-  stowage::llm::forward_params params = limits(capacity);
-  params.vocab_size = 128256;
-  params.hidden_size = 4096;
-  params.intermediate_size = 14336;
-  params.num_hidden_layers = 32;
-  params.num_attention_heads = 32;
-  params.num_key_value_heads = 8;
-  params.head_dim = 128;
-  return params;
-}
-
 struct model {
   const char* name;
   stowage::llm::forward_params (*params)(std::size_t capacity);
 };
-constexpr std::array<model, 3> models{
-    {{"Qwen3-Next-80B", qwen3_next}, {"DeepSeek-V3", deepseek_v3}, {"Llama-3.1-8B", llama}}};
+constexpr std::array<model, 3> models{{{"Qwen3-Next-80B", test::qwen3_next},
+                                       {"DeepSeek-V3", test::deepseek_v3},
+                                       {"Llama-3.1-8B", test::llama}}};
 constexpr std::array<std::size_t, 2> capacities{4096, 8193};
 constexpr std::array<std::size_t, 6> token_counts{1, 8, 32, 128, 512, 2048}; // and the capacity
 

@@ -1,5 +1,6 @@
 // The CUDA backend: four kinds of memory, devices, errors, and what is built on it.
 
+#include "../support/messages.hpp"
 #include "device.hpp"
 #include "fields.hpp"
 
@@ -30,7 +31,9 @@ namespace {
 using stowage::buffer;
 using stowage::shape;
 using stowage::tokens;
+using test::contains;
 using test::M;
+using test::message_of;
 namespace scuda = stowage::cuda;
 namespace zero = stowage::zero;
 
@@ -54,19 +57,6 @@ struct two_buffers {
 };
 
 test::row_plan small_plan() { return test::row_plan(test::row_params{tokens{37}, false}); }
-
-template <class Error, class Call> std::string message_of(const Call& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return {};
-}
-
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
 
 /// No error of an earlier call is left for the next one to be blamed with.
 void check_no_error_is_left() { CHECK(std::string(cudaGetErrorName(cudaGetLastError())) == "cudaSuccess"); }

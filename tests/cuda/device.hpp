@@ -2,6 +2,8 @@
 
 // What several tests on a device do: streams, poison, and reading memory back byte for byte.
 
+#include "../support/model_params.hpp"
+
 #include <stowage/arena.hpp>
 #include <stowage/cuda/backend.hpp>
 #include <stowage/llm/forward_arena.hpp>
@@ -155,24 +157,6 @@ std::vector<ranges> row_pass(const Plan& plan, std::size_t first, std::size_t la
     if (begin < plan.layout(field).bytes) result[field].push_back({begin, end});
   });
   return result;
-}
-
-/// A small forward arena: the numbers of Llama 3.1 8B, for few tokens.
-inline stowage::llm::forward_params llama(std::size_t capacity) {
-  stowage::llm::forward_params params;
-  params.vocab_size = 128256;
-  params.hidden_size = 4096;
-  params.intermediate_size = 14336;
-  params.num_hidden_layers = 32;
-  params.num_attention_heads = 32;
-  params.num_key_value_heads = 8;
-  params.head_dim = 128;
-  params.max_batch_tokens = stowage::tokens{capacity};
-  params.max_seq_len = 4096;
-  params.kv_block_size = 16;
-  params.max_batch_size = 32;
-  params.sm_count = 132;
-  return params;
 }
 
 /// A graph and what is instantiated from it.

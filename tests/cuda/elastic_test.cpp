@@ -1,5 +1,6 @@
 // Elastic arenas on a device: random steps against a model, failing driver calls, graphs, and other processes.
 
+#include "../support/messages.hpp"
 #include "../unit/elastic_suite.hpp"
 #include "../unit/failing_calls.hpp"
 #include "device.hpp"
@@ -29,6 +30,8 @@ namespace {
 
 using stowage::elastic_placement;
 using stowage::tokens;
+using test::contains;
+using test::message_of;
 namespace scuda = stowage::cuda;
 namespace zero = stowage::zero;
 
@@ -155,19 +158,6 @@ struct fields {
 };
 using fields_plan = stowage::plan<fields, params>;
 fields_plan plan_for(std::size_t capacity) { return fields_plan({tokens{capacity}}); }
-
-template <class Error, class Call> std::string message_of(const Call& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return {};
-}
-
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
 
 void fill(const void* address, std::size_t bytes, int value) {
   test::cuda(cudaMemset(const_cast<void*>(address), value, bytes));

@@ -1,5 +1,6 @@
 // Passes inside captured graphs: one node each, replayed on the same addresses, updated for other batches.
 
+#include "../support/messages.hpp"
 #include "device.hpp"
 #include "fields.hpp"
 
@@ -19,6 +20,8 @@ namespace {
 
 using stowage::segment;
 using stowage::tokens;
+using test::contains;
+using test::message_of;
 namespace scuda = stowage::cuda;
 namespace zero = stowage::zero;
 
@@ -32,18 +35,6 @@ struct only_rows {
   stowage::buffer<float, stowage::shape<test::M, 3>, zero::never> kept;
   stowage::buffer<stowage::bf16, stowage::shape<stowage::pad<16>(test::M), 3>, zero::rows> other;
 };
-
-/// What `call` throws; empty where it throws nothing.
-template <class Error, class Call> std::string message_of(const Call& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return {};
-}
-
-bool contains(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }
 
 } // namespace
 

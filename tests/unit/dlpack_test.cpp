@@ -1,5 +1,7 @@
 // Fields and parts as DLPack tensors: what is described, what keeps the memory, what is refused.
 
+#include "../support/messages.hpp"
+
 #include <doctest/doctest.h>
 
 #if !__has_include(<dlpack/dlpack.h>)
@@ -37,6 +39,7 @@ using stowage::part;
 using stowage::shape;
 using stowage::to_dlpack;
 using stowage::tokens;
+using test::message_of;
 namespace zero = stowage::zero;
 
 struct params {
@@ -85,16 +88,6 @@ using extents = std::vector<std::int64_t>;
 
 constexpr bool is_type(DLDataType type, DLDataTypeCode code, int bits) {
   return type.code == static_cast<unsigned>(code) && type.bits == bits && type.lanes == 1;
-}
-
-/// What an exception says, empty where nothing of that type is thrown.
-template <class Error, class Function> std::string message_of(Function&& function) {
-  try {
-    function();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return {};
 }
 
 // Types of elements.

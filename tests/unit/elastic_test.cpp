@@ -1,5 +1,6 @@
 // Elastic arenas in host memory.
 
+#include "../support/messages.hpp"
 #include "elastic_suite.hpp"
 #include "failing_calls.hpp"
 
@@ -24,6 +25,8 @@
 
 namespace {
 
+using test::contains;
+using test::message_of;
 /// The system's calls, counted.
 struct counted_calls {
   static inline std::size_t reserved = 0;
@@ -104,19 +107,6 @@ stowage::virtual_host_backend host() {
 auto make_arena(std::size_t tokens_now, elastic_placement where, bool extra = true) {
   return stowage::elastic_arena(fields_plan({tokens{tokens_now}, extra}), fields_plan({tokens{1000}, true}),
                                 host(), {.where = where, .stream = {}});
-}
-
-template <class Error, class Call> std::string message_of(const Call& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return {};
-}
-
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
 }
 
 /// Bytes of the pages of a range that are in memory, as the system says.

@@ -1,3 +1,5 @@
+#include "../support/messages.hpp"
+
 #include <planner/config_reader.hpp>
 #include <planner/config_source.hpp>
 
@@ -36,6 +38,7 @@ using planner::config_keys;
 using planner::read_model_config;
 using planner::read_model_config_file;
 using stowage::llm::model_config;
+using test::contains;
 
 static_assert(std::is_aggregate_v<model_config>);
 static_assert(std::is_trivially_copyable_v<model_config>);
@@ -70,10 +73,6 @@ std::string file_refusal(const std::filesystem::path& path) {
     return error.what();
   }
   return "not refused";
-}
-
-bool contains(std::string_view text, std::string_view part) {
-  return text.find(part) != std::string_view::npos;
 }
 
 /// A message that a log line and a terminal can take.

@@ -1,6 +1,8 @@
 // What `stowage run` finds out about the operations that are no passes, with numbers worked out by hand, and
 // that it notices those that go wrong.
 
+#include "../support/messages.hpp"
+
 #include <planner/operations.hpp>
 #include <planner/options.hpp>
 #include <planner/run_command.hpp>
@@ -26,10 +28,7 @@ namespace {
 using planner::operations_report;
 using planner::run_report;
 using stowage::llm::model_config;
-
-bool contains(std::string_view text, std::string_view part) {
-  return text.find(part) != std::string_view::npos;
-}
+using test::contains;
 
 planner::options small_options(std::int64_t batch = 100, bool rowwise = false) {
   planner::options wanted;

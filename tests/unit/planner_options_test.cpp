@@ -1,3 +1,5 @@
+#include "../support/messages.hpp"
+
 #include <planner/options.hpp>
 
 #include <stowage/llm/levers.hpp>
@@ -22,6 +24,7 @@ using planner::output_format;
 using stowage::llm::levers;
 using stowage::llm::splitk_kind;
 using stowage::llm::splitk_policy;
+using test::contains;
 
 using arguments = std::vector<const char*>;
 
@@ -56,10 +59,6 @@ std::string refusal(std::initializer_list<const char*> more) {
   arguments all{"plan", "x.json"};
   all.insert(all.end(), more);
   return refusal_of(all);
-}
-
-bool contains(std::string_view text, std::string_view part) {
-  return text.find(part) != std::string_view::npos;
 }
 
 constexpr levers all_levers{.gguf_native_q2 = true,

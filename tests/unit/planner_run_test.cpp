@@ -1,5 +1,7 @@
 // The verification of `stowage run` has to notice passes that do not keep their promise.
 
+#include "../support/messages.hpp"
+
 #include <planner/memory_check.hpp>
 #include <planner/run_command.hpp>
 #include <planner/text_table.hpp>
@@ -28,10 +30,7 @@ using planner::pass_kind;
 using planner::pass_report;
 using planner::poison;
 using planner::run_report;
-
-bool contains(std::string_view text, std::string_view part) {
-  return text.find(part) != std::string_view::npos;
-}
+using test::contains;
 
 TEST_CASE("counting bytes") {
   // Around the size of a block, where blocks meet.

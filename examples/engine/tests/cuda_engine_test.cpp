@@ -1,6 +1,7 @@
 // Tests of the engine on a GPU, with the model that STOWAGE_ENGINE_MODEL names. Status 77 where there is no GPU.
 #define DOCTEST_CONFIG_IMPLEMENT
 #include "cuda_engine.hpp"
+#include "the_model.hpp"
 #include "tokenizer.hpp"
 
 #include <doctest/doctest.h>
@@ -16,21 +17,9 @@
 
 namespace {
 
-struct loaded {
-  engine::gguf_file file;
-  engine::model model;
-  engine::tokenizer words;
-  explicit loaded(const char* path) : file(path), model(file), words(file) {}
-};
-
-const loaded& the_model() {
-  static const loaded result([] {
-    const char* path = std::getenv("STOWAGE_ENGINE_MODEL");
-    REQUIRE_MESSAGE(path != nullptr, "STOWAGE_ENGINE_MODEL names the model's file");
-    return path;
-  }());
-  return result;
-}
+using test::prompt;
+using test::the_model;
+using test::tokens;
 
 engine::engine_limits limits(std::size_t sequences) {
   return {.max_tokens = stowage::tokens{64},
@@ -38,10 +27,6 @@ engine::engine_limits limits(std::size_t sequences) {
           .cache_pages = stowage::pages{128},
           .max_context = 600};
 }
-
-using tokens = std::vector<std::uint32_t>;
-
-tokens prompt(std::string_view text) { return the_model().words.encode(engine::tokenizer::chat(text)); }
 
 using recorded = stowage::recording_backend<stowage::cuda::backend>;
 

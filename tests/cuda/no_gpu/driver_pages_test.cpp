@@ -1,5 +1,6 @@
 // The CUDA backend for elastic arenas on a driver that is played on the host: needs no GPU.
 
+#include "../../support/messages.hpp"
 #include "../../unit/elastic_suite.hpp"
 #include "fake_driver.hpp"
 
@@ -18,6 +19,7 @@ namespace {
 
 using stowage::elastic_placement;
 using test::fake_driver;
+using test::message_of;
 using test::elastic::operation;
 
 /// In the place of a device_guard.
@@ -64,15 +66,6 @@ constexpr std::size_t granule = fake_driver::granule;
 auto make_arena(backend_type& backend, std::size_t now) {
   return stowage::elastic_arena(fields_plan({stowage::tokens{now}}), fields_plan({stowage::tokens{16}}),
                                 backend);
-}
-
-template <class Error, class Call> std::string message_of(const Call& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return {};
 }
 
 } // namespace
