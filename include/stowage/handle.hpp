@@ -139,12 +139,14 @@ public:
   }
 
   /// Whether a tensor of these extents, in elements, fits in the allocated bytes: an engine asks it before it
-  /// picks a kernel that writes padded rows. False where the product overflows or the field is absent.
-  template <std::convertible_to<std::size_t>... Extents>
-  [[nodiscard]] constexpr bool fits(Extents... extents) const {
+  /// picks a kernel that writes padded rows. False where the product overflows, an extent is negative, or the
+  /// field is absent.
+  template <std::integral... Extents> [[nodiscard]] constexpr bool fits(Extents... extents) const {
     std::size_t elements = 1;
-    const bool representable =
-        (detail::checked_multiply(elements, static_cast<std::size_t>(extents), elements) && ...);
+    const auto multiply_by = [&elements](detail::reading extent) {
+      return !extent.negative && detail::checked_multiply(elements, extent.magnitude, elements);
+    };
+    const bool representable = (multiply_by(detail::make_reading(extents)) && ...);
     return representable && fits_elements(elements);
   }
 

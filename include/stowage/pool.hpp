@@ -53,6 +53,7 @@ public:
   template <class Arena>
   void add(Arena& arena, typename Arena::stream_type stream = {},
            pool_contents contents = pool_contents::keep) {
+    if (arena.released()) detail::refuse_pass("add", detail::arena_state::released);
     remove(arena);
     members_.push_back(std::make_unique<member_of<Arena>>(arena, stream, contents));
     members_.back()->last_used = ++clock_;

@@ -204,6 +204,8 @@ TEST_CASE("arena: whether other extents fit") {
   CHECK_FALSE(arena->states.fits(161));
   CHECK_FALSE(arena->states.fits(33, 5));
   CHECK_FALSE(arena->states.fits(-1));
+  CHECK_FALSE(arena->states.fits(-1, 0));
+  CHECK_FALSE(arena->states.fits(0, -1));
   CHECK_FALSE(arena->states.fits(std::size_t{1} << 33, std::size_t{1} << 33));
   CHECK_FALSE(arena->scan.fits(0));
   CHECK(arena->held.fits(64));

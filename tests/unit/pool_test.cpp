@@ -147,6 +147,38 @@ TEST_CASE("pool: a released member is refused") {
       test::contains(message_of<stowage::usage_error>([&] { pool.resize(arena, {tokens{1}}); }), "released"));
   pool.remove(arena);
   CHECK(pool.members() == 0);
+  CHECK(test::contains(message_of<stowage::usage_error>([&] { pool.add(arena); }), "released"));
+  CHECK(pool.members() == 0);
+}
+
+namespace {
+
+/// Floors that are larger than the rows.
+struct floored {
+  stowage::buffer<std::uint32_t, stowage::shape<M>, stowage::zero::rows, stowage::at_least<64>,
+                  stowage::zero_at_construction>
+      cleared;
+  stowage::buffer<std::uint8_t, stowage::shape<M>, stowage::zero::never, stowage::at_least<64>,
+                  stowage::pad_fill<std::uint8_t{7}>>
+      filled;
+};
+using floored_plan = stowage::plan<floored, params>;
+
+} // namespace
+
+TEST_CASE("elastic: rows that come back within a floor are as in a new arena, and rows that stay are not") {
+  auto arena = stowage::elastic_arena(floored_plan({tokens{8}}), floored_plan({tokens{16}}),
+                                      stowage::virtual_host_backend());
+  for (std::size_t row = 0; row < 8; ++row) {
+    arena->cleared.data()[row] = 42;
+    arena->filled.data()[row] = 99;
+  }
+  arena.resize({tokens{4}});
+  arena.resize({tokens{8}});
+  for (std::size_t row = 0; row < 8; ++row) {
+    CHECK(arena->cleared.data()[row] == (row < 4 ? 42U : 0U));
+    CHECK(arena->filled.data()[row] == (row < 4 ? 99 : 7));
+  }
 }
 
 TEST_CASE("elastic: a resize to the plan in force gives back what an earlier one could not") {

@@ -111,9 +111,19 @@ private:
         same_rows = same_rows && from.extents[axis] == to.extents[axis];
       if (!same_rows) continue;
       if (shared && from.offset != to.offset) continue;
-      list.parts[list.count++] = {from.offset, to.offset, std::min(from.bytes, to.bytes)};
+      list.parts[list.count++] = {from.offset, to.offset, bytes_that_stay(nodes[node], from, to)};
     }
     return list;
+  }
+
+  /// The rows that are there before and after; with what a floor adds only where the rows are the same.
+  template <class Node>
+  static std::size_t bytes_that_stay(const Node& node, const placed_node& from, const placed_node& to) {
+    const std::size_t bytes = std::min(from.bytes, to.bytes);
+    if (!from.present || node.rank == 0 || from.extents[0] == to.extents[0]) return bytes;
+    std::size_t elements = std::min(from.extents[0], to.extents[0]);
+    for (std::uint32_t axis = 1; axis < node.rank; ++axis) elements *= to.extents[axis];
+    return std::min(bytes, elements / node.elements_per_block * node.block_bytes);
   }
 
   /// In the same order every time.
